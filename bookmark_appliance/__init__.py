@@ -1,0 +1,1 @@
+"""Bookmark Appliance: a self-hosted tracker of reading progress for serialised fiction, in one file."""

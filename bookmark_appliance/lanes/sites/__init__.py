@@ -1,0 +1,1 @@
+"""One module a Site, each with its `SITE`; the registry is what stands in this folder (SITE-042)."""

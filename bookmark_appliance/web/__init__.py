@@ -1,0 +1,1 @@
+"""The Quart-Trio application and the server that contains it."""
