@@ -14,6 +14,11 @@ def own_prefix(host: str) -> str:
     return rf"(?i:(?:https?:)?//{re.escape(host)}(?::443)?(?=/))?"
 
 
+def chapters(pattern: re.Pattern[str], links: Iterable[str]) -> list[tuple[str, str]]:
+    """What the two groups of `pattern`, whose work and which number, find at the start of each link that it fits."""
+    return [(match[1], match[2]) for match in map(pattern.match, links) if match]
+
+
 def cover_address(series_url: str, candidates: Iterable[str]) -> str | None:
     """The absolute https address of the first candidate that is not empty, or None when that one is not fit for use.
 

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from bookmark_appliance.chapter import NUMBER_PATTERN, highest_chapter
-from bookmark_appliance.lanes.addresses import cover_address, meta_contents, own_prefix
+from bookmark_appliance.lanes.addresses import chapters, cover_address, meta_contents, own_prefix
 from bookmark_appliance.lanes.embedded_json import MAX_EMBEDDED, parse_embedded
 from bookmark_appliance.lanes.entities import unescape
 from bookmark_appliance.lanes.site import NOTHING_READ, Reading, Site
@@ -32,8 +32,9 @@ def read(series_url: str, markup: Markup) -> Reading:
     slug = _HASH.sub("", _slug(series_url))
     if not slug:
         return NOTHING_READ
-    found = filter(None, map(_CHAPTER.match, markup.chapter_links()))
-    digits = [match[2] for match in found if _is_own(slug, unquote(match[1]))]
+    listed = chapters(_CHAPTER, markup.chapter_links())
+    own = {written for written in {written for written, _ in listed} if _is_own(slug, unquote(written))}
+    digits = [number for written, number in listed if written in own]
     if not digits and not any(_is_own(slug, _slug(address)) for address in _addresses_of_itself(markup)):
         return NOTHING_READ
     return Reading(

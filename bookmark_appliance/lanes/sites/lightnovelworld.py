@@ -4,11 +4,11 @@ SITE-032 to SITE-037; all facts were measured once, on 2026-08-11 (docs/SITES.md
 """
 
 import re
-from collections import defaultdict
+from operator import itemgetter
 from typing import Any
 
 from bookmark_appliance.chapter import HIGHEST_CHAPTER, NUMBER_PATTERN, Chapter, highest_chapter
-from bookmark_appliance.lanes.addresses import cover_address, meta_contents, own_prefix
+from bookmark_appliance.lanes.addresses import chapters, cover_address, meta_contents, own_prefix
 from bookmark_appliance.lanes.embedded_json import MAX_EMBEDDED, objects, parse_embedded
 from bookmark_appliance.lanes.site import Reading, Site
 from bookmark_appliance.lanes.tags import Markup
@@ -19,6 +19,8 @@ _SERIES = re.compile(rf"{own_prefix(_HOST)}(/novel/[^/?#]+)/?(?:[?#]|\Z)")
 _HEAD_END = re.compile(r"</head(?=[\s>])|<body(?=[\s>])", re.IGNORECASE)
 _THREAD = frozenset({"wpd-threads", "wpd-thread-wrapper"})
 _NO_CONTAINER = frozenset({"a", "base", "link", "meta", "noscript", "script", "style", "title"})
+_MAX_GROUPS = 1_000
+"""Chapter slugs on one page; with more it is no Series page."""
 _COMPLETED = frozenset({"https://schema.org/CompletedActionStatus", "http://schema.org/CompletedActionStatus"})
 
 
@@ -50,26 +52,20 @@ def _latest(links: list[str]) -> Chapter | None:
     A group continues when its lowest number is the next after the highest counted so far. One whose highest number
     comes right before the lowest belongs too, and can't change the answer.
     """
-    groups: defaultdict[str, list[str]] = defaultdict(list)
-    for match in filter(None, map(_CHAPTER.match, links)):
-        groups[match[1]].append(match[2])
-    published = {
-        slug: numbers
-        for slug, digits in groups.items()
-        if (numbers := [number for number in digits if float(number) <= HIGHEST_CHAPTER])
-    }
-    if not published:
+    groups: dict[str, list[str]] = {}
+    for slug, digits in chapters(_CHAPTER, links):
+        if float(digits) <= HIGHEST_CHAPTER:
+            groups.setdefault(slug, []).append(digits)
+    if not groups or len(groups) > _MAX_GROUPS:
         return None
-    largest = max(published, key=lambda slug: len(published[slug]))
-    counted = published.pop(largest)
-    highest = max(map(float, counted))
-    others = [(min(map(float, digits)), digits) for digits in published.values()]
-    for lowest, digits in sorted(others, key=lambda group: group[0]):
+    largest = max(groups.values(), key=len)
+    counted, highest = list(largest), max(map(float, largest))
+    for lowest, group in sorted(((min(map(float, group)), group) for group in groups.values()), key=itemgetter(0)):
         if lowest > highest + 1:
             break
         if lowest > highest:
-            counted += digits
-            highest = max(map(float, digits))
+            counted += group
+            highest = max(map(float, group))
     return highest_chapter(counted)
 
 
