@@ -10,13 +10,8 @@ _ABSOLUTE_HTTPS = re.compile(r"(?i:https)://[^/?#@\s\\]+(?:[/?#]\S*)?")
 
 
 def own_prefix(host: str) -> str:
-    """A pattern for what may stand before the path of a link to `host`: nothing, or its origin."""
-    return rf"(?i:(?:https?:)?//{re.escape(host)}(?::443)?(?=/))?"
-
-
-def chapters(pattern: re.Pattern[str], links: Iterable[str]) -> list[tuple[str, str]]:
-    """What the two groups of `pattern`, whose work and which number, find at the start of each link that it fits."""
-    return [(match[1], match[2]) for match in map(pattern.match, links) if match]
+    """A pattern for what may stand before the path of a link to `host` on a line of its own: nothing, or its origin."""
+    return rf"(?m:^)(?:(?i:(?:https?:)?//{re.escape(host)})(?::443)?(?=/))?"
 
 
 def cover_address(series_url: str, candidates: Iterable[str]) -> str | None:

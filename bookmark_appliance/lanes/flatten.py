@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 MAX_INTERRUPTIONS = 15_000
-"""Comments, scripts, brackets in quotes. Real pages have hundreds; one with more is nobody's page and reads as empty."""
+"""Comments, scripts, brackets in quotes. Real pages have hundreds; one with more is nobody's and reads as empty."""
 
 MAX_BRACKETS = 1_000_000
 """`<` on a page: one each four characters of the longest page. A page with more reads as empty."""

@@ -9,15 +9,15 @@ from typing import Any
 from urllib.parse import unquote
 
 from bookmark_appliance.chapter import NUMBER_PATTERN, highest_chapter
-from bookmark_appliance.lanes.addresses import chapters, cover_address, meta_contents, own_prefix
+from bookmark_appliance.lanes.addresses import cover_address, meta_contents, own_prefix
 from bookmark_appliance.lanes.embedded_json import MAX_EMBEDDED, parse_embedded
 from bookmark_appliance.lanes.entities import unescape
 from bookmark_appliance.lanes.site import NOTHING_READ, Reading, Site
 from bookmark_appliance.lanes.tags import MAX_ADDRESS, Markup
 
 _HOST = "asurascans.com"
-_SERIES = re.compile(rf"{own_prefix(_HOST)}/comics/([^/?#]+)(?:[/?#]|\Z)")
-_CHAPTER = re.compile(rf"{own_prefix(_HOST)}/comics/([^/?#]+)/chapter/({NUMBER_PATTERN})")
+_SERIES = re.compile(rf"{own_prefix(_HOST)}/comics/([^/?#\s]+)(?:[/?#]|\Z)")
+_CHAPTER = re.compile(rf"{own_prefix(_HOST)}/comics/([^/?#\s]+)/chapter/({NUMBER_PATTERN})")
 _HASH = re.compile(r"-[0-9a-f]{8}\Z")
 _TITLE_TAIL = re.compile(r"\s*\|\s*asura scans\Z")
 _STATUS_WORDS = frozenset({"ongoing", "completed", "hiatus", "dropped", "axed"})
@@ -32,7 +32,7 @@ def read(series_url: str, markup: Markup) -> Reading:
     slug = _HASH.sub("", _slug(series_url))
     if not slug:
         return NOTHING_READ
-    listed = chapters(_CHAPTER, markup.chapter_links())
+    listed = _CHAPTER.findall(markup.chapter_links())
     own = {written for written in {written for written, _ in listed} if _is_own(slug, unquote(written))}
     digits = [number for written, number in listed if written in own]
     if not digits and not any(_is_own(slug, _slug(address)) for address in _addresses_of_itself(markup)):

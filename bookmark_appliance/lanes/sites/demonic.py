@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from bookmark_appliance.chapter import NUMBER_PATTERN, highest_chapter
-from bookmark_appliance.lanes.addresses import chapters, cover_address, meta_contents, own_prefix
+from bookmark_appliance.lanes.addresses import cover_address, meta_contents, own_prefix
 from bookmark_appliance.lanes.entities import unescape
 from bookmark_appliance.lanes.site import MissingSeries, Reading, Site
 from bookmark_appliance.lanes.tags import Markup, Tag
@@ -31,11 +31,11 @@ def read(series_url: str, markup: Markup) -> Reading:
         raise MissingSeries("the page is titled Error 404")
     block = next((tag for tag in markup.tags_naming("chapters-list") if tag.attribute("id") == "chapters-list"), None)
     start, end = (block.end, _end_of_element(markup, block)) if block else (0, 0)
-    listed = chapters(_CHAPTER, markup.chapter_links(start, end))
+    listed = _CHAPTER.findall(markup.chapter_links(start, end))
     found = [
-        *chapters(_CHAPTER, markup.chapter_links(0, start)),
+        *_CHAPTER.findall(markup.chapter_links(0, start)),
         *listed,
-        *chapters(_CHAPTER, markup.chapter_links(end)),
+        *_CHAPTER.findall(markup.chapter_links(end)),
     ]
     # Of equally frequent ids, most_common gives the first on the page.
     own = Counter(manga for manga, _ in listed or found).most_common(1)

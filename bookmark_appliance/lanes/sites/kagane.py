@@ -52,7 +52,7 @@ def read(series_url: str, markup: Markup) -> Reading:
     text = markup.text.removeprefix("\ufeff")
     if _HTML.match(text):
         raise RefusingBody("HTML where JSON was asked")
-    own = _SERIES.match(series_url)
+    own = _SERIES.fullmatch(series_url)
     series = _series(text) if text.count(",") <= MAX_COMMAS else None
     if not own or not series or str(series.series_id or own[1]).lower() != own[1].lower():
         return NOTHING_READ

@@ -4,23 +4,25 @@ SITE-032 to SITE-037; all facts were measured once, on 2026-08-11 (docs/SITES.md
 """
 
 import re
+from collections import defaultdict
 from operator import itemgetter
 from typing import Any
 
 from bookmark_appliance.chapter import HIGHEST_CHAPTER, NUMBER_PATTERN, Chapter, highest_chapter
-from bookmark_appliance.lanes.addresses import chapters, cover_address, meta_contents, own_prefix
+from bookmark_appliance.lanes.addresses import cover_address, meta_contents, own_prefix
 from bookmark_appliance.lanes.embedded_json import MAX_EMBEDDED, objects, parse_embedded
 from bookmark_appliance.lanes.site import Reading, Site
 from bookmark_appliance.lanes.tags import Markup
 
 _HOST = "lightnovelworld.net"
-_CHAPTER = re.compile(rf"{own_prefix(_HOST)}/([^/?#]+)-chapter-({NUMBER_PATTERN})")
+_CHAPTER = re.compile(rf"{own_prefix(_HOST)}/([^/?#\s]+)-chapter-({NUMBER_PATTERN})")
 _SERIES = re.compile(rf"{own_prefix(_HOST)}(/novel/[^/?#]+)/?(?:[?#]|\Z)")
 _HEAD_END = re.compile(r"</head(?=[\s>])|<body(?=[\s>])", re.IGNORECASE)
 _THREAD = frozenset({"wpd-threads", "wpd-thread-wrapper"})
 _NO_CONTAINER = frozenset({"a", "base", "link", "meta", "noscript", "script", "style", "title"})
 _MAX_GROUPS = 1_000
 """Chapter slugs on one page; with more it is no Series page."""
+_DIGITS_TO_WEIGH = len(str(HIGHEST_CHAPTER))
 _COMPLETED = frozenset({"https://schema.org/CompletedActionStatus", "http://schema.org/CompletedActionStatus"})
 
 
@@ -46,16 +48,16 @@ def _start_of_thread(markup: Markup) -> int | None:
     return None
 
 
-def _latest(links: list[str]) -> Chapter | None:
+def _latest(links: str) -> Chapter | None:
     """The highest chapter of the largest group of links of one chapter slug, and of the groups that continue it.
 
     A group continues when its lowest number is the next after the highest counted so far. One whose highest number
     comes right before the lowest belongs too, and can't change the answer.
     """
-    groups: dict[str, list[str]] = {}
-    for slug, digits in chapters(_CHAPTER, links):
-        if float(digits) <= HIGHEST_CHAPTER:
-            groups.setdefault(slug, []).append(digits)
+    groups: defaultdict[str, list[str]] = defaultdict(list)
+    for slug, digits in _CHAPTER.findall(links):
+        if len(digits) < _DIGITS_TO_WEIGH or float(digits) <= HIGHEST_CHAPTER:
+            groups[slug].append(digits)
     if not groups or len(groups) > _MAX_GROUPS:
         return None
     largest = max(groups.values(), key=len)

@@ -9,14 +9,14 @@ from itertools import islice
 from urllib.parse import unquote
 
 from bookmark_appliance.chapter import NUMBER_PATTERN, highest_chapter
-from bookmark_appliance.lanes.addresses import chapters, cover_address, meta_contents, own_prefix
+from bookmark_appliance.lanes.addresses import cover_address, meta_contents, own_prefix
 from bookmark_appliance.lanes.site import NOTHING_READ, BrowserRead, Reading, Site
 from bookmark_appliance.lanes.tags import Markup
 
 _HOST = "novelfull.com"
-_SERIES = re.compile(r"https://novelfull\.com/([^/?#]+)\.html(?:[?#].*)?", re.DOTALL)
-_CHAPTER = re.compile(rf"{own_prefix(_HOST)}/?([^/?#]+)/chapter-({NUMBER_PATTERN})")
-_STATUS_LINK = re.compile(rf"{own_prefix(_HOST)}/status/([^/?#]+)/?(?:[?#]|\Z)")
+_SERIES = re.compile(r"https://novelfull\.com/([^/?#\s]+)\.html(?:[?#].*)?", re.DOTALL)
+_CHAPTER = re.compile(rf"{own_prefix(_HOST)}/?([^/?#\s]+)/chapter-({NUMBER_PATTERN})")
+_STATUS_LINK = re.compile(rf"{own_prefix(_HOST)}/status/([^/?#\s]+)/?(?:[?#]|\Z)")
 _STATUS_HEADING = re.compile(r">\s*+status\s*+:?+\s*+</(?:h[1-6]|b|strong|th|dt|label)\s*+>", re.IGNORECASE)
 _ROW_END = re.compile(r"</(?:div|li|tr|dd|dl|p|ul)(?=[\s>])|<(?:h[1-6]|div|li|tr|dt|p|ul|nav)(?=[\s>])", re.IGNORECASE)
 _MAX_ROWS = 20
@@ -33,7 +33,7 @@ def read(series_url: str, markup: Markup) -> Reading:
     if not own:
         return NOTHING_READ
     slug = unquote(own[1])
-    listed = chapters(_CHAPTER, markup.chapter_links())
+    listed = _CHAPTER.findall(markup.chapter_links())
     spellings = {written for written in {written for written, _ in listed} if unquote(written) == slug}
     return Reading(
         latest=highest_chapter(number for written, number in listed if written in spellings),
