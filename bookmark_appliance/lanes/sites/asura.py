@@ -16,8 +16,8 @@ from bookmark_appliance.lanes.site import NOTHING_READ, Reading, Site
 from bookmark_appliance.lanes.tags import MAX_ADDRESS, Markup
 
 _HOST = "asurascans.com"
-_SERIES = re.compile(rf"{own_prefix(_HOST)}/comics/([^/?#\s]+)(?:[/?#]|\Z)")
-_CHAPTER = re.compile(rf"{own_prefix(_HOST)}/comics/([^/?#\s]+)/chapter/({NUMBER_PATTERN})")
+_SERIES = re.compile(rf"{own_prefix(_HOST)}/comics/([^/?# \t\n]+)(?:[/?#]|\Z)")
+_CHAPTER = re.compile(rf"{own_prefix(_HOST)}/comics/([^/?# \t\n]+)/chapter/({NUMBER_PATTERN})")
 _HASH = re.compile(r"-[0-9a-f]{8}\Z")
 _TITLE_TAIL = re.compile(r"\s*\|\s*asura scans\Z")
 _STATUS_WORDS = frozenset({"ongoing", "completed", "hiatus", "dropped", "axed"})

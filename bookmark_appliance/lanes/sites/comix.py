@@ -19,8 +19,10 @@ from bookmark_appliance.lanes.tags import Markup
 
 _HOST = "comix.to"
 _PAGE = re.compile(r"(https://comix\.to/title/[^/?#]+/?)(?:[?#].*)?", re.DOTALL)
-_ID = re.compile(rf"{own_prefix(_HOST)}/title/([^/?#\s-]+)(?=[-/?#]|\Z)")
-_CHAPTER = re.compile(rf"{own_prefix(_HOST)}/title/([^/?#\s-]+)[^/?#\s]*/[^/?#\s-]+-chapter-({NUMBER_PATTERN})")
+_ID = re.compile(rf"{own_prefix(_HOST)}/title/([^/?# \t\n-]+)(?=[-/?#]|\Z)")
+_CHAPTER = re.compile(
+    rf"{own_prefix(_HOST)}/title/([^/?# \t\n-]+)[^/?# \t\n]*/[^/?# \t\n-]+-chapter-({NUMBER_PATTERN})"
+)
 _IMAGE = re.compile(r"https://static\.comix\.to/[A-Za-z0-9@/_-]+\.(?:jpg|jpeg|png|webp)")
 _CHECK_PATH = "/@waf/"
 _CHECK_JSON = re.compile(r'\s*\{.*"captcha_required"(?!\s*:\s*(?:false|null|0))', re.DOTALL)
