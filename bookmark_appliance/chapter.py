@@ -38,11 +38,29 @@ def parse_chapter(digits: str) -> Chapter | None:
 
 
 def highest_chapter(published: Iterable[str]) -> Chapter | None:
-    """The highest of `published`, each of which NUMBER_PATTERN matched; of equal ones the first."""
-    spelled = list(published)
-    numbers = list(map(float, spelled))
-    highest = max((number for number in numbers if number <= HIGHEST_CHAPTER), default=None)
-    return None if highest is None else Chapter(highest, f"Chapter {spelled[numbers.index(highest)]}")
+    """The highest of `published`, each of which NUMBER_PATTERN matched; the first of equals. None if none counts."""
+    span = chapter_span(published)
+    return span.highest if span else None
+
+
+@dataclass(frozen=True, slots=True)
+class ChapterSpan:
+    """What a list of chapters comes to: how many count, the lowest number, the highest chapter."""
+
+    size: int
+    lowest: float
+    highest: Chapter
+
+
+def chapter_span(published: Iterable[str]) -> ChapterSpan | None:
+    """The span of `published`, weighed as `highest_chapter` does."""
+    digits = list(published)
+    numbers = list(map(float, digits))
+    counted = [number for number in numbers if number <= HIGHEST_CHAPTER]
+    if not counted:
+        return None
+    highest = max(counted)
+    return ChapterSpan(len(counted), min(counted), Chapter(highest, f"Chapter {digits[numbers.index(highest)]}"))
 
 
 def chapter_label(number: float) -> str:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from urllib.parse import urljoin
+from urllib.parse import quote, unquote, urljoin
 
 from bookmark_appliance.lanes.tags import Markup
 
@@ -17,6 +17,16 @@ def own_prefix(host: str) -> str:
 def own_link(host: str) -> str:
     """`own_prefix` for the lines of `Markup.chapter_links`; each begins with a line break and may have a quote left."""
     return rf"""\n["' \t]*+{own_prefix(host)}"""
+
+
+def any_spelling(segment: str) -> str:
+    """A pattern for a path segment, each character as it is or percent-encoded."""
+    return "".join(
+        character
+        if character.isascii() and character.isalnum()
+        else f"(?:{re.escape(character)}|(?i:{re.escape(quote(character, safe='', errors='replace'))}))"
+        for character in unquote(segment)
+    )
 
 
 def cover_address(series_url: str, candidates: Iterable[str]) -> str | None:

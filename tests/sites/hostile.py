@@ -17,7 +17,7 @@ CHAPTER = {
     "comix": '<a href="/title/abc-x/1-chapter-{}">Chapter</a>',
     "demonic": '<a href="/chaptered.php?manga=1&amp;chapter={}">',
     "kagane": '{{"chapter_no":"{}","title":""}},',
-    "lightnovelworld": '<a href="/a-chapter-{}/">Chapter</a>',
+    "lightnovelworld": '<a href="https://lightnovelworld.net/a-chapter-{}/">x</a>',
     "novelfull": '<a href="/a/chapter-{}.html">Chapter</a>',
 }
 FRAME = {

@@ -6,19 +6,16 @@ SITE-007 to SITE-013; the facts are those of docs/SITES.md.
 import re
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import unquote
 
 from bookmark_appliance.chapter import NUMBER_PATTERN, highest_chapter
-from bookmark_appliance.lanes.addresses import cover_address, meta_contents, own_link, own_prefix
+from bookmark_appliance.lanes.addresses import any_spelling, cover_address, meta_contents, own_link, own_prefix
 from bookmark_appliance.lanes.embedded_json import MAX_EMBEDDED, parse_embedded
 from bookmark_appliance.lanes.entities import unescape
 from bookmark_appliance.lanes.site import NOTHING_READ, Reading, Site
 from bookmark_appliance.lanes.tags import MAX_ADDRESS, Markup
 
 _HOST = "asurascans.com"
-_SERIES = re.compile(rf"{own_prefix(_HOST)}/comics/([^/?# \t\n]+)(?:[/?#]|\Z)")
-_CHAPTER = re.compile(rf"{own_link(_HOST)}/comics/([^/?# \t\n]++)/chapter/({NUMBER_PATTERN})")
-_HASH = re.compile(r"-[0-9a-f]{8}\Z")
+_SERIES = re.compile(r"https://asurascans\.com(?::443)?/comics/([^/?#]+?)(?:-[0-9a-f]{8})?(?:[/?#]|\Z)")
 _TITLE_TAIL = re.compile(r"\s*\|\s*asura scans\Z")
 _STATUS_WORDS = frozenset({"ongoing", "completed", "hiatus", "dropped", "axed"})
 
@@ -29,29 +26,20 @@ def read(series_url: str, markup: Markup) -> Reading:
     A page with neither an own chapter link nor its own slug in its canonical or `og:url` address is another page (the
     root, to which old addresses redirect): nothing is read of it, cover included.
     """
-    slug = _HASH.sub("", _slug(series_url))
-    if not slug:
+    own = _SERIES.match(series_url)
+    if not own:
         return NOTHING_READ
-    listed = _CHAPTER.findall(markup.chapter_links())
-    own = {written for written in {written for written, _ in listed} if _is_own(slug, unquote(written))}
-    digits = [number for written, number in listed if written in own]
-    if not digits and not any(_is_own(slug, _slug(address)) for address in _addresses_of_itself(markup)):
+    # Exactly the slug, bare or with one hash: others begin with it, end with it or extend it.
+    own_path = rf"/comics/{any_spelling(own[1])}(?:-[0-9a-f]{{8}})?"
+    digits = re.findall(rf"{own_link(_HOST)}{own_path}/chapter/({NUMBER_PATTERN})", markup.chapter_links())
+    own_address = re.compile(rf"{own_prefix(_HOST)}{own_path}(?:[/?#]|\Z)")
+    if not digits and not any(map(own_address.match, _addresses_of_itself(markup))):
         return NOTHING_READ
     return Reading(
         latest=highest_chapter(digits),
         cover=cover_address(series_url, meta_contents(markup, "og:image")),
         completed=_statuses(markup) == {"completed"},
     )
-
-
-def _slug(address: str) -> str:
-    match = _SERIES.match(address)
-    return unquote(match[1]) if match else ""
-
-
-def _is_own(slug: str, written: str) -> bool:
-    """Exactly the slug, bare or with one hash; others begin with it, end with it or extend it."""
-    return written == slug or (len(written) == len(slug) + 9 and _HASH.sub("", written) == slug)
 
 
 def _addresses_of_itself(markup: Markup) -> Iterator[str]:

@@ -15,9 +15,8 @@ from bookmark_appliance.lanes.site import MissingSeries, Reading, Site
 from bookmark_appliance.lanes.tags import Markup, Tag
 
 _HOST = "demonicscans.org"
-_CHAPTER = re.compile(
-    rf"{own_link(_HOST)}/?chaptered\.php\?manga=([0-9]{{1,18}}+)&chapter=({NUMBER_PATTERN})", re.ASCII
-)
+_LINK = rf"{own_link(_HOST)}/?chaptered\.php\?manga="
+_MANGA = re.compile(rf"{_LINK}([0-9]{{1,18}}+)&chapter={NUMBER_PATTERN}")
 _STATUS_PAIR = re.compile(
     r"<li(?:\s[^<>]*+)?>\s*+status\s*+:?+\s*+</li\s*+>\s*+<li(?:\s[^<>]*+)?>\s*+([a-z]++)\s*+</li", re.IGNORECASE
 )
@@ -31,16 +30,13 @@ def read(series_url: str, markup: Markup) -> Reading:
         raise MissingSeries("the page is titled Error 404")
     block = next((tag for tag in markup.tags_naming("chapters-list") if tag.attribute("id") == "chapters-list"), None)
     start, end = (block.end, _end_of_element(markup, block)) if block else (0, 0)
-    listed = _CHAPTER.findall(markup.chapter_links(start, end))
-    found = [
-        *_CHAPTER.findall(markup.chapter_links(0, start)),
-        *listed,
-        *_CHAPTER.findall(markup.chapter_links(end)),
-    ]
+    listed = markup.chapter_links(start, end)
+    links = markup.chapter_links(0, start) + listed + markup.chapter_links(end)
     # Of equally frequent ids, most_common gives the first on the page.
-    own = Counter(manga for manga, _ in listed or found).most_common(1)
+    own = Counter(_MANGA.findall(listed) or _MANGA.findall(links)).most_common(1)
+    digits = re.findall(rf"{_LINK}{own[0][0]}&chapter=({NUMBER_PATTERN})", links) if own else []
     return Reading(
-        latest=highest_chapter(digits for manga, digits in found if own and manga == own[0][0]),
+        latest=highest_chapter(digits),
         cover=cover_address(series_url, meta_contents(markup, "og:image")),
         completed={word.lower() for word in _STATUS_PAIR.findall(markup.flat)} == {"completed"},
         landmarks=block is not None,

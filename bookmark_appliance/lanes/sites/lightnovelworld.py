@@ -5,10 +5,9 @@ SITE-032 to SITE-037; all facts were measured once, on 2026-08-11 (docs/SITES.md
 
 import re
 from collections import defaultdict
-from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
-from bookmark_appliance.chapter import HIGHEST_CHAPTER, NUMBER_PATTERN, Chapter, highest_chapter
+from bookmark_appliance.chapter import NUMBER_PATTERN, Chapter, chapter_span
 from bookmark_appliance.lanes.addresses import cover_address, meta_contents, own_link, own_prefix
 from bookmark_appliance.lanes.embedded_json import MAX_EMBEDDED, objects, parse_embedded
 from bookmark_appliance.lanes.site import Reading, Site
@@ -47,41 +46,26 @@ def _start_of_thread(markup: Markup) -> int | None:
     return None
 
 
-class _Group(NamedTuple):
-    """The links of one chapter slug."""
-
-    size: int
-    lowest: float
-    highest: Chapter
-
-
 def _latest(links: str) -> Chapter | None:
     """The highest chapter of the largest group of links of one chapter slug, and of the groups that continue it.
 
     A group continues when its lowest number is the next after the highest counted so far. One whose highest number
     comes right before the lowest belongs too, and can't change the answer.
     """
-    found = _CHAPTER.findall(links)
-    if len(set(map(itemgetter(0), found))) > _MAX_GROUPS:
-        return None
     by_slug: defaultdict[str, list[str]] = defaultdict(list)
-    for slug, digits in found:
+    for slug, digits in _CHAPTER.findall(links):
         by_slug[slug].append(digits)
-    groups = list(filter(None, map(_group, by_slug.values())))
-    if not groups:
+        if len(by_slug) > _MAX_GROUPS:
+            return None
+    spans = [span for span in map(chapter_span, by_slug.values()) if span]
+    if not spans:
         return None
-    # Of equals, max gives the first on the page.
-    latest = max(groups, key=lambda group: group.size).highest
-    for group in sorted(groups, key=lambda group: group.lowest):
-        if latest.number < group.lowest <= latest.number + 1:
-            latest = group.highest
+    # Of equally large groups, max gives the first on the page.
+    latest = max(spans, key=lambda span: span.size).highest
+    for span in sorted(spans, key=lambda span: span.lowest):
+        if latest.number < span.lowest <= latest.number + 1:
+            latest = span.highest
     return latest
-
-
-def _group(digits: list[str]) -> _Group | None:
-    numbers = [number for number in map(float, digits) if number <= HIGHEST_CHAPTER]
-    highest = highest_chapter(digits)
-    return _Group(len(numbers), min(numbers), highest) if highest else None
 
 
 def _completed(series_url: str, markup: Markup, thread: int | None) -> bool:

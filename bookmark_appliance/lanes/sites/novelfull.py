@@ -6,16 +6,14 @@ SITE-027 to SITE-031, BRO-005, BRO-006; the facts are those of docs/SITES.md.
 import re
 from collections.abc import Iterator
 from itertools import islice
-from urllib.parse import unquote
 
 from bookmark_appliance.chapter import NUMBER_PATTERN, highest_chapter
-from bookmark_appliance.lanes.addresses import cover_address, meta_contents, own_link, own_prefix
+from bookmark_appliance.lanes.addresses import any_spelling, cover_address, meta_contents, own_link, own_prefix
 from bookmark_appliance.lanes.site import NOTHING_READ, BrowserRead, Reading, Site
 from bookmark_appliance.lanes.tags import Markup
 
 _HOST = "novelfull.com"
 _SERIES = re.compile(r"https://novelfull\.com/([^/?# \t\n]+)\.html(?:[?#].*)?", re.DOTALL)
-_CHAPTER = re.compile(rf"{own_link(_HOST)}/?([^/?# \t\n]++)/chapter-({NUMBER_PATTERN})")
 _STATUS_LINK = re.compile(rf"{own_prefix(_HOST)}/status/([^/?# \t\n]+)/?(?:[?#]|\Z)")
 _STATUS_HEADING = re.compile(r">\s*+status\s*+:?+\s*+</(?:h[1-6]|b|strong|th|dt|label)\s*+>", re.IGNORECASE)
 _ROW_END = re.compile(r"</(?:div|li|tr|dd|dl|p|ul)(?=[\s>])|<(?:h[1-6]|div|li|tr|dt|p|ul|nav)(?=[\s>])", re.IGNORECASE)
@@ -32,11 +30,9 @@ def read(series_url: str, markup: Markup) -> Reading:
     own = _SERIES.fullmatch(series_url)
     if not own:
         return NOTHING_READ
-    slug = unquote(own[1])
-    listed = _CHAPTER.findall(markup.chapter_links())
-    spellings = {written for written in {written for written, _ in listed} if unquote(written) == slug}
+    own_chapter = rf"{own_link(_HOST)}/?{any_spelling(own[1])}/chapter-({NUMBER_PATTERN})"
     return Reading(
-        latest=highest_chapter(number for written, number in listed if written in spellings),
+        latest=highest_chapter(re.findall(own_chapter, markup.chapter_links())),
         cover=cover_address(series_url, _covers(markup)),
         completed=_statuses(markup) == {"completed"},
         landmarks=any(tag.attribute("id") == "list-chapter" for tag in markup.tags_naming("list-chapter")),
