@@ -11,7 +11,9 @@ _ABSOLUTE_HTTPS = re.compile(r"(?i:https)://[^/?#@\s\\]+(?:[/?#]\S*)?")
 
 def own_prefix(host: str) -> str:
     """A pattern for what may stand before the path of a link to `host`: its origin or nothing."""
-    return rf"(?:(?i:(?:https?:)?//{re.escape(host)})(?::443)?(?=/))?"
+    name = re.escape(host)
+    # The usual spelling first and by itself: comparing in any case takes twice the time.
+    return rf"(?:https://{name}(?=/)|(?i:(?:https?:)?//{name})(?::443)?(?=/)|)"
 
 
 def own_link(host: str) -> str:

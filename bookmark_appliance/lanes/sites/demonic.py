@@ -20,6 +20,8 @@ _MANGA = re.compile(rf"{_LINK}([0-9]{{1,18}}+)&chapter={NUMBER_PATTERN}")
 _STATUS_PAIR = re.compile(
     r"<li(?:\s[^<>]*+)?>\s*+status\s*+:?+\s*+</li\s*+>\s*+<li(?:\s[^<>]*+)?>\s*+([a-z]++)\s*+</li", re.IGNORECASE
 )
+_MAX_WEIGHED = 10_000
+"""Chapter links that are counted to find the work's id; long lists have a few thousand."""
 _MAX_NESTED = 50_000
 """Edges of elements inside the list block; a block with more runs to the end of the page."""
 
@@ -33,7 +35,7 @@ def read(series_url: str, markup: Markup) -> Reading:
     listed = markup.chapter_links(start, end)
     links = markup.chapter_links(0, start) + listed + markup.chapter_links(end)
     # Of equally frequent ids, most_common gives the first on the page.
-    own = Counter(_MANGA.findall(listed) or _MANGA.findall(links)).most_common(1)
+    own = (_manga_ids(listed) or _manga_ids(links)).most_common(1)
     digits = re.findall(rf"{_LINK}{own[0][0]}&chapter=({NUMBER_PATTERN})", links) if own else []
     return Reading(
         latest=highest_chapter(digits),
@@ -41,6 +43,10 @@ def read(series_url: str, markup: Markup) -> Reading:
         completed={word.lower() for word in _STATUS_PAIR.findall(markup.flat)} == {"completed"},
         landmarks=block is not None,
     )
+
+
+def _manga_ids(links: str) -> Counter[str]:
+    return Counter(match[1] for match in islice(_MANGA.finditer(links), _MAX_WEIGHED))
 
 
 def _title(markup: Markup) -> str:
