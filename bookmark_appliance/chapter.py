@@ -7,7 +7,7 @@ from dataclasses import dataclass
 HIGHEST_CHAPTER = 100_000
 """Above this it is not a chapter number: dates get into slugs (SITES.md)."""
 
-NUMBER_PATTERN = r"[0-9]{1,18}+(?:\.[0-9]{1,18}+)?+(?![^\W_])"
+NUMBER_PATTERN = r"[0-9]{1,18}+(?:\.[0-9]{1,18}+|(?!\.[0-9]))(?![^\W_])"
 """ASCII digits only: `\\d` and `float` also take non-ASCII digits, and `float` takes `1e9`, `nan` and `inf`.
 A letter or digit of any script right behind it (`1e9`, a 30-digit id) means that this is no chapter number at all."""
 

@@ -1,7 +1,11 @@
 """The tag reader: what is markup, what is text, and what an attribute says."""
 
+import re
+from pathlib import Path
+
 import pytest
 
+import bookmark_appliance.lanes
 from bookmark_appliance.lanes.entities import unescape
 from bookmark_appliance.lanes.flatten import MAX_BRACKETS, MAX_INTERRUPTIONS, flatten
 from bookmark_appliance.lanes.tags import MAX_LINKS, MAX_TAGS, Markup
@@ -165,3 +169,12 @@ def test_a_page_beyond_all_measure_reads_as_empty(part: str, most: int) -> None:
 def test_no_more_tags_of_a_kind_than_a_page_may_have() -> None:
     markup = Markup("<meta id=x>" * (MAX_TAGS + 1))
     assert len(markup.metas) == len(list(markup.tags_naming("x"))) == MAX_TAGS
+
+
+def test_no_pattern_repeats_a_group_possessively() -> None:
+    """Before Python 3.11.5 such a group can match wrongly (cpython issue 106052); Debian 12 has 3.11.2."""
+    folder = Path(bookmark_appliance.lanes.__file__).parent
+    sources = [folder.parent / "chapter.py", *folder.rglob("*.py")]
+    assert [
+        path.name for path in sources if re.search(r"\)[*+?]\+|\)\{+[0-9,]+\}+\+|\(\?>", path.read_text("utf-8"))
+    ] == []

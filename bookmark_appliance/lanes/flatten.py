@@ -24,7 +24,7 @@ _STRUCTURAL = re.compile(
     rf"<(?=[!?sStTxXiInN]|/[^a-zA-Z])(?:[!?/]|(?i:{_RAW_TEXT}|template)(?=[\s/>]))",
 )
 _QUOTED_BRACKET = re.compile(r"""=\s*+(?:"[^"<>]*+[<>]|'[^'<>]*+[<>])""")
-_WHOLE_TAG = re.compile(r"""<(/?[a-zA-Z][^\s/<>]*+)(?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+'|(?!["'])))*+>""")
+_WHOLE_TAG = re.compile(r"""<(/?[a-zA-Z][^\s/<>]*+)(?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+'|(?!["']))){0,5000}>""")
 _BOGUS_COMMENT = re.compile(r"<(?:[!?]|/[^a-zA-Z])")
 _TAG_START = re.compile(r"</?[a-zA-Z]")
 _COMMENT_END = re.compile(r"--!?>")

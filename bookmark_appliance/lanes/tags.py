@@ -20,18 +20,20 @@ MAX_ATTRIBUTES = 64
 MAX_ADDRESS = 2_048
 """Characters of an attribute value that may still be an address or a name."""
 
-_ATTRIBUTE = re.compile(r"""[\s/]*+([^\s/<>=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s<>"'][^\s<>]*+)))?+""")
+_ATTRIBUTE = re.compile(r"""[\s/]*+([^\s/<>=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s<>"'][^\s<>]*+)))?""")
 _TAG = re.compile(r"<([a-zA-Z][^\s/<>]*+)([^<>]*+)>")
 
+# Only single characters are repeated possessively (`x++`): possessive groups match wrongly before Python 3.11.5
+# (cpython issue 106052), and 3.11.2 is what Debian 12 has.
 # A set without a class like \s is one bit map, which halves the time of the patterns that see every link.
 _SPACE = r" \t\n\r\f"
 _CHAPTER_LINK = re.compile(
     rf"""<[aA][{_SPACE}/]++
     (?:
         (?!(?i:href)[{_SPACE}=]) [^{_SPACE}/<>=]++
-        (?: \s*+=\s*+ (?: "[^"<>]*+" | '[^'<>]*+' | [^{_SPACE}<>"'][^{_SPACE}<>]*+ ) )?+
+        (?: \s*+=\s*+ (?: "[^"<>]*+" | '[^'<>]*+' | [^{_SPACE}<>"'][^{_SPACE}<>]*+ ) )?
         [{_SPACE}/]*+
-    )*+
+    ){{0,{MAX_ATTRIBUTES}}}
     (?i:href)\s*+=\s*+
     ( "[^"<>]*chapter[^"<>]*+ | '[^'<>]*chapter[^'<>]*+ | [^{_SPACE}<>"']*chapter[^{_SPACE}<>]*+ )""",
     re.VERBOSE,
