@@ -73,7 +73,6 @@ class CurlMulti:
 
     def close(self) -> None:
         lib.curl_multi_cleanup(self._handle)
-        trio.lowlevel.notify_closing(self._selector.fileno())
         self._selector.close()
 
 
