@@ -47,10 +47,11 @@ async def test_every_series_page_is_read_with_its_encoding(simulated_sites: Simu
 @pytest.mark.parametrize(
     ("encoding", "packed"),
     [
-        ("gzip", gzip.compress(b"<p>Chapter 12</p>" * 3)),
+        ("gzip", gzip.compress(b"<p>Chapter 12</p>" * 3, mtime=0)),
         ("zstd", stored_as_zstd(b"<p>Chapter 12</p>" * 3)),
         ("br", base64.b64decode("GzIA+I3EOEbymZhV/RLDA6dkfLITUIrJBB5QR7+cogk=")),
     ],
+    ids=["gzip", "zstd", "br"],
 )
 async def test_each_encoding_that_chrome_accepts_is_undone(
     simulated_sites: SimulatedSites, encoding: str, packed: bytes
@@ -168,6 +169,22 @@ async def test_a_conditional_request_is_answered_by_304(simulated_sites: Simulat
     simulated_sites.world.publish("asura", "lantern-of-the-ninth-gate", "89")
     headers = {"If-None-Match": first.headers["etag"]}
     assert (await fetcher.fetch(ASURA, ADDRESS, headers=headers, before_request=at_once)).status == 200
+
+
+async def test_a_validator_goes_back_as_it_came(simulated_sites: SimulatedSites) -> None:
+    """LANE-055: whatever bytes a Site puts into an ETag, the next check is a request and not a crash."""
+
+    async def odd_etag(exchange: Exchange) -> None:
+        await exchange.stream.send_all(b'HTTP/1.1 200 OK\r\nETag: "\x85\xad\t\xe9"\r\nContent-Length: 0\r\n\r\n')
+        await exchange.stream.aclose()
+
+    simulated_sites.world.misbehave("asurascans.com", odd_etag)
+    fetcher = fetcher_for(simulated_sites)
+    headers: dict[str, str] = {}
+    for _ in range(2):
+        page = await fetcher.fetch(ASURA, ADDRESS, headers=headers, before_request=at_once)
+        headers = {"If-None-Match": page.headers["etag"]}
+    assert simulated_sites.requests[-1].headers["if-none-match"] == '"\x85\xad\t\xe9"'
 
 
 async def test_a_header_cannot_smuggle_another(simulated_sites: SimulatedSites) -> None:
