@@ -91,7 +91,7 @@ class PageFetcher:
                 location = answer.headers.get("location")
                 if answer.status not in _REDIRECTS or location is None:
                     return Page(answer.status, answer.headers, answer.body, address, answer.truncated)
-                address = resolve(address, location)
+                address = resolve(address, _printable(location))
                 if not self._fetchable(site, address):
                     raise TransportFailure("redirected elsewhere")
         raise TransportFailure("redirected too often")
@@ -119,6 +119,11 @@ def resolve(base: str, location: str) -> str:
             folder = folder.rpartition("/")[0]
         to_path = to_path[dots.end() :]
     return f"{scheme}{authority}{folder}/{to_path}{to_query}"
+
+
+def _printable(location: str) -> str:
+    """A header's text, one character a byte, as an address: what browsers encode in a Location is encoded here too."""
+    return re.sub(r"[^\x21-\x7e]", lambda found: f"%{ord(found[0]):02X}", location)
 
 
 def _target(address: str) -> str:

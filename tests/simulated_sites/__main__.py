@@ -14,12 +14,12 @@ async def serve(env_file: Path | None, grow_every: float | None) -> None:
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with simulated_sites() as sites, trio.open_nursery() as nursery:
             settings = f"SITE_CONNECT_TO={sites.connect_to}\nSITE_CA_FILE={sites.ca_file}\n"
-            print(settings, end="", flush=True)
-            print(f"# state and faults: curl -k https://127.0.0.1:{sites.port}/-/", flush=True)
             if env_file is not None:
                 ready = env_file.with_name(env_file.name + ".new")
                 ready.write_text(settings)
                 ready.replace(env_file)  # whole or not at all: its appearance says that we are ready
+            print(settings, end="", flush=True)
+            print(f"# state and faults: curl -k https://127.0.0.1:{sites.port}/-/", flush=True)
             if grow_every is not None:
                 nursery.start_soon(grow, sites, grow_every)
             async for _ in signals:
