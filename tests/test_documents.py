@@ -5,6 +5,11 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
+
+from bookmark_appliance.cli import commands
+from bookmark_appliance.settings import SETTINGS
+
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 NOT_YET_DUE = DOCS / "behaviours-not-yet-due.txt"
@@ -22,15 +27,21 @@ def named_by_tests() -> dict[str, str]:
     return {behaviour: file.name for file in files for behaviour in BEHAVIOUR.findall(file.read_text())}
 
 
-def not_yet_due() -> Iterator[str]:
-    """The ids of the one list: one, or a range such as `XY-01..XY-09` in full, a line; `#` begins a remark."""
-    for line in NOT_YET_DUE.read_text().splitlines():
-        entry = line.partition("#")[0].strip()
-        if entry:
-            first, _, last = entry.partition("..")
-            assert all(BEHAVIOUR.fullmatch(end) for end in (first, last or first)), f"unreadable: {line!r}"
-            group, start = first.split("-")
-            yield from (f"{group}-{number:03d}" for number in range(int(start), int((last or first)[-3:]) + 1))
+def not_yet_due() -> list[str]:
+    """The entries of the one list, a line each; `#` begins a remark, `XY-001..XY-009` is a range with both its ends."""
+    lines = [line.partition("#")[0].strip() for line in NOT_YET_DUE.read_text().splitlines()]
+    return [entry for line in lines if line for entry in expanded(line)]
+
+
+def expanded(entry: str) -> Iterator[str]:
+    """The ids of a range; anything else as it is."""
+    first, range_sign, last = entry.partition("..")
+    if not range_sign:
+        yield entry
+        return
+    group, start = first.split("-")
+    assert last.startswith(group), f"not a range: {entry}"
+    yield from (f"{group}-{number:03d}" for number in range(int(start), int(last[-3:]) + 1))
 
 
 def test_behaviours_are_defined_once() -> None:
@@ -56,7 +67,53 @@ def test_tests_and_the_list_name_only_behaviours_that_exist() -> None:
     known = set(promised())
     unknown = {behaviour: file for behaviour, file in named_by_tests().items() if behaviour not in known}
     assert not unknown
-    assert not set(not_yet_due()) - known
+    assert not {entry for entry in not_yet_due() if not entry.startswith("command ")} - known
+
+
+def table(heading: str) -> list[list[str]]:
+    """The cells of the table under a heading of docs/INTERFACE.md, its own head aside."""
+    section = (DOCS / "INTERFACE.md").read_text().partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in row.strip("|").split(" | ")] for row in rows[2:]]
+
+
+def test_the_settings_are_those_of_the_interface_document() -> None:
+    """CFG-001, CFG-002, CFG-004: the keys and, where the document gives one as a literal, the default."""
+    documented: dict[str, str] = {}
+    for keys, default, *_ in table("Settings"):
+        literals = re.findall("`([^`]+)`", default) if re.fullmatch("`[^`]+`( / `[^`]+`)*", default) else []
+        names = re.findall("`([A-Z_]+)`", keys)
+        documented |= dict(zip(names, literals or [""] * len(names), strict=True))
+    assert sorted(documented) == sorted(setting.key for setting in SETTINGS)
+    for setting in SETTINGS:
+        if setting.default and documented[setting.key]:
+            assert setting.default == documented[setting.key], setting.key
+
+
+def parsed_commands(command: click.Command, words: tuple[str, ...] = ()) -> dict[str, set[str]]:
+    """Command -> its options, of the command line."""
+    if isinstance(command, click.Group):
+        inside = [parsed_commands(each, (*words, name)) for name, each in command.commands.items()]
+        return {name: options for each in inside for name, options in each.items()}
+    options = {word for parameter in command.params for word in parameter.opts if word.startswith("--")}
+    return {" ".join(words): options}
+
+
+def test_the_commands_are_those_of_the_interface_document() -> None:
+    """Each command has exactly the options of the document, or is not yet due."""
+    everywhere = {"--env-file", "--data-dir"}
+    documented: dict[str, set[str]] = {}
+    for cells, *_ in table("Commands"):
+        for usage in re.findall("`([^`]+)`", cells):
+            words = re.match(r"[a-z][a-z-]*( [a-z][a-z-]*)*", usage)
+            assert words
+            documented[words[0]] = set(re.findall(r"--[a-z-]+", usage))
+    parsed = parsed_commands(commands)
+    assert {f"command {name}" for name in documented.keys() - parsed.keys()} == {
+        entry for entry in not_yet_due() if entry.startswith("command ")
+    }
+    for name, options in parsed.items():
+        assert options - everywhere == documented[name] - everywhere, name
 
 
 def test_links_between_documents_lead_somewhere() -> None:
