@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from bookmark_appliance.secret import Secret
-from bookmark_appliance.setting_values import is_loopback, origin_of
+from bookmark_appliance.setting_values import is_loopback, origin_of, reason
 from bookmark_appliance.settings import (
     FROM_DEFAULT,
     FROM_ENVIRONMENT,
@@ -102,7 +102,7 @@ def _read_settings_file(
             return None, SettingsFile({})
         file = parse_settings_file(path.read_bytes(), environ)
     except OSError as error:
-        raise SettingsError(f"the settings file {path} can't be read: {error.strerror}") from None
+        raise SettingsError(f"the settings file {path} can't be read: {reason(error, path)}") from None
     except UnreadableLine as error:
         raise SettingsError(f"the settings file {path}: {error}") from None
     unknown = [_unknown_key(key) for key in file.values if not _is_known(key) and not _is_earlier(key)]
@@ -151,7 +151,7 @@ def _read_value(key: str, path: Path) -> _Given:
     try:
         text = path.read_text("utf-8").rstrip("\r\n")
     except OSError as error:
-        raise SettingsError(f"{key}: {path} can't be read: {error.strerror}") from None
+        raise SettingsError(f"{key}: {path} can't be read: {reason(error, path)}") from None
     except ValueError:
         raise SettingsError(f"{key}: {str(path)!r} is no file of text in UTF-8") from None
     if not text.strip():
@@ -218,10 +218,12 @@ def kept_token_key(path: Path) -> Secret | None:
         text = path.read_text("utf-8").strip()
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"TOKEN_KEY: the generated key in {path} can't be read: {error}") from None
+    except OSError as error:
+        raise SettingsError(f"TOKEN_KEY: {path} can't be read: {reason(error, path)}") from None
+    except UnicodeDecodeError:
+        text = ""
     if not text:
-        raise SettingsError(f"TOKEN_KEY: the generated key in {path} is gone: the file is empty")
+        raise SettingsError(f"TOKEN_KEY: {path} does not hold the key that was generated once")
     return Secret(text)
 
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import fcntl
 import logging
 import os
 import tempfile
@@ -10,7 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bookmark_appliance.config import kept_token_key
+from bookmark_appliance.file_lock import FileLock
 from bookmark_appliance.secret import Secret
+from bookmark_appliance.setting_values import reason
 from bookmark_appliance.settings import GENERATED, Settings, SettingsError
 
 log = logging.getLogger(__name__)
@@ -24,26 +25,18 @@ ENTERABLE = 0o711
 
 
 def prepare_folders(settings: Settings) -> None:
-    """Make DATA_DIR and COVER_DIR where they are missing (OPS-002).
+    """Make DATA_DIR and COVER_DIR where they are missing (OPS-002); a parent is never changed.
 
-    A parent is never changed. Raises SettingsError, naming the folder, where one is no folder, can't be written, or
-    lies under a folder that its user can't enter.
+    Raises SettingsError, naming the folder, where one is no folder, can't be written, or lies under a folder that this
+    user can't enter. Whether the user of embedded Postgres can enter them is for `postgres_files` to tell.
     """
-    for_another_user = settings.database_url is None and os.geteuid() == 0
-    data_dir = Path(os.path.realpath(settings.data_dir))
-    _make("DATA_DIR", data_dir.parent, 0o777)
-    if (closed := _closed_parent(data_dir, for_another_user)) is not None:
-        reader = "the user that embedded Postgres runs as" if for_another_user else "this user"
-        raise SettingsError(f"DATA_DIR: {reader} can't enter {closed}, a parent of {data_dir}; choose another place")
-    mode = ENTERABLE if for_another_user else PRIVATE
-    if _make("DATA_DIR", data_dir, mode):
-        data_dir.chmod(mode)  # whatever the umask
-    elif for_another_user:
-        data_dir.chmod(data_dir.stat().st_mode | 0o001)
+    shared = settings.database_url is None and os.geteuid() == 0
+    mode = ENTERABLE if shared else PRIVATE
+    if _make("DATA_DIR", settings.data_dir, mode):
+        settings.data_dir.chmod(mode)  # whatever the umask
+    elif shared:
+        settings.data_dir.chmod(settings.data_dir.stat().st_mode | 0o001)
     _make("COVER_DIR", settings.cover_dir, 0o777)
-    for key, folder in (("DATA_DIR", data_dir), ("COVER_DIR", settings.cover_dir)):
-        if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-            raise SettingsError(f"{key}: this user can't write in {folder}")
 
 
 def _make(key: str, folder: Path, mode: int) -> bool:
@@ -51,29 +44,31 @@ def _make(key: str, folder: Path, mode: int) -> bool:
     try:
         existed = folder.is_dir()
         folder.mkdir(mode, parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise SettingsError(f"{key}: {folder} is not a folder") from None
     except OSError as error:
-        if isinstance(error, FileExistsError | NotADirectoryError):
-            raise SettingsError(f"{key}: {folder} is not a folder") from None
-        raise SettingsError(f"{key}: {folder} can't be made: {error.strerror}") from None
+        raise SettingsError(f"{key}: {folder} can't be made: {reason(error, folder)}") from None
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        raise SettingsError(f"{key}: this user can't write in {folder}")
     return not existed
-
-
-def _closed_parent(folder: Path, for_another_user: bool) -> Path | None:
-    for parent in reversed(folder.parents):
-        if not (parent.stat().st_mode & 0o001 if for_another_user else os.access(parent, os.X_OK)):
-            return parent
-    return None
 
 
 @contextlib.contextmanager
 def held_by_serve(settings: Settings) -> Iterator[None]:
-    """Hold DATA_DIR for one `serve`; the kernel lets go of it however the process ends. Raises SettingsError."""
-    with (settings.data_dir / "serve.lock").open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise SettingsError(f"DATA_DIR: another serve is running on {settings.data_dir}") from None
+    """Hold DATA_DIR for one `serve`. Raises SettingsError when another one has it.
+
+    Embedded Postgres takes the same lock by itself.
+    """
+    if settings.database_url is None:
         yield
+        return
+    lock = FileLock(settings.data_dir / "serve.lock")
+    if not lock.try_exclusive():
+        raise SettingsError(f"DATA_DIR: another serve runs on {settings.data_dir}")
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def settle_token_key(settings: Settings, *, readers: int) -> Settings:

@@ -5,6 +5,7 @@ never part of that message, since it may be a secret.
 """
 
 import ipaddress
+import os
 import re
 import ssl
 from collections.abc import Mapping
@@ -210,8 +211,17 @@ def certificates(text: str) -> Path:
     except ssl.SSLError:
         raise ValueError("must name a file of PEM certificates") from None
     except OSError as error:
-        raise ValueError(f"must name a file that can be read: {error.strerror}") from None
+        raise ValueError(f"must name a file that can be read: {reason(error, file)}") from None
     return file
+
+
+def reason(error: OSError, path: Path) -> str:
+    """Why `path` can't be used, in words: where a folder above it is closed to this user, that one is named."""
+    if isinstance(error, PermissionError):
+        for parent in reversed(path.absolute().parents):
+            if not os.access(parent, os.X_OK):
+                return f"this user can't enter {parent}"
+    return error.strerror or "unknown error"
 
 
 def log_format(text: str) -> str:
