@@ -20,8 +20,8 @@ from bookmark_appliance.lanes.page import MAX_BODY_BYTES
 from bookmark_appliance.setting_values import decimal
 from bookmark_appliance.settings import Settings
 
+FAILED = 1
 USAGE = 2
-OUTPUT_LOST = 1
 """Exit codes; the others are in exit_codes."""
 
 T = TypeVar("T")
@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command and return its exit code. Raises what is a bug of ours, for its traceback to be seen."""
+    """Run one command and return its exit code."""
     try:
         # Of `--help` and the like, click returns the code.
         code = commands.main(arguments, prog_name="bookmark-appliance", standalone_mode=False)
@@ -44,13 +44,23 @@ def run(arguments: list[str]) -> int:
     except BrokenPipeError:
         # Whoever read has seen enough. Python flushes again at its end, which must not fail aloud.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OUTPUT_LOST
+        return FAILED
     except (Exception, KeyboardInterrupt, BaseExceptionGroup) as error:
-        from bookmark_appliance.exit_codes import explain
-
-        code, words = explain(error)
-        click.echo(words, err=True, nl=bool(words))
+        return _end_with(error)
     return code if isinstance(code, int) else 0
+
+
+def _end_with(error: BaseException) -> int:
+    from bookmark_appliance.exit_codes import explain
+
+    ended = explain(error)
+    if ended is None:
+        # Through the log, which hides secrets and keeps the traceback in one record.
+        logging.getLogger(__name__).critical("ended by a bug of ours", exc_info=error)
+        return FAILED
+    code, words = ended
+    click.echo(words, err=True, nl=bool(words))
+    return code
 
 
 class _FolderOrFile(click.ParamType[Path]):

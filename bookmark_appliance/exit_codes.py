@@ -32,15 +32,15 @@ _CODES: dict[type[BaseException], int] = {
 """The first kind that fits counts."""
 
 
-def explain(error: BaseException) -> tuple[int, str]:
+def explain(error: BaseException) -> tuple[int, str] | None:
     """The exit code for `error`, or for the group of errors that it is, and the words for standard error.
 
-    Raises `error` again when any part of it is of no kind that we expect.
+    None when any part of it is of no kind that we expect: a bug.
     """
     leaves = list(_leaves(error))
     codes = [code for leaf in leaves if (code := _code(leaf)) is not None]
     if len(codes) < len(leaves):
-        raise error
+        return None
     return max(codes), "\n".join(dict.fromkeys(words for leaf in leaves if (words := _words(leaf))))
 
 

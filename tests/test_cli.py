@@ -371,15 +371,22 @@ def test_what_ends_a_command_decides_its_exit_code(error: BaseException, code: i
     assert cli.run(["serve"]) == code
 
 
-def test_a_bug_is_loud(served: SimpleNamespace) -> None:
-    """OPS-001: it keeps its traceback, and Python exits with 1."""
+def test_a_bug_is_loud_and_tells_no_secret(
+    served: SimpleNamespace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OPS-001: it keeps its traceback, whatever else ended with it, and the exit code is not 0."""
+    monkeypatch.setenv("DATABASE_URL", "postgresql://reader:db-password@db/books")
 
     def fail() -> None:
-        raise ExceptionGroup("nursery", [DatabaseUnavailable("no database"), RuntimeError("a bug")])
+        bug = RuntimeError("a bug about postgresql://reader:db-password@db/books")
+        raise ExceptionGroup("nursery", [DatabaseUnavailable("no database"), bug])
 
     served.then = fail
-    with pytest.RaisesGroup(DatabaseUnavailable, pytest.RaisesExc(RuntimeError, match="a bug")):
-        cli.run(["serve"])
+    assert cli.run(["serve"]) == 1
+    err = capsys.readouterr().err
+    assert "CRITICAL cli ended by a bug of ours" in err
+    assert "RuntimeError: a bug about ***" in err
+    assert "db-password" not in err
 
 
 def test_a_reader_who_has_seen_enough_is_no_trouble() -> None:
