@@ -3,27 +3,28 @@
 A command imports what it runs when it runs: `version` and `config` answer without loading a web server.
 """
 
+import functools
 import json
 import logging
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 
 import click
 
-from bookmark_appliance.config import SettingsError, process_settings
+from bookmark_appliance.config import process_settings
+from bookmark_appliance.lanes.page import MAX_BODY_BYTES
 from bookmark_appliance.setting_values import decimal
 from bookmark_appliance.settings import Settings
 
-CHECK_FAILED = 1
+FAILED = 1
 USAGE = 2
-DATABASE = 3
-INTERRUPTED = 130
+"""Exit codes; the others are in exit_codes."""
 
 T = TypeVar("T")
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def main() -> None:
@@ -32,7 +33,7 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command and return the exit code. What is nobody's fault but ours passes through with its traceback."""
+    """Run one command and return its exit code."""
     try:
         # Of `--help` and the like, click returns the code.
         code = commands.main(arguments, prog_name="bookmark-appliance", standalone_mode=False)
@@ -43,45 +44,23 @@ def run(arguments: list[str]) -> int:
     except BrokenPipeError:
         # Whoever read has seen enough. Python flushes again at its end, which must not fail aloud.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return CHECK_FAILED
+        return FAILED
     except (Exception, KeyboardInterrupt, BaseExceptionGroup) as error:
-        return _explain(error)
+        return _end_with(error)
     return code if isinstance(code, int) else 0
 
 
-def _explain(error: BaseException) -> int:
-    """Say in one line what ended the command, and return its exit code. Raises `error` when that is a bug."""
-    leaves = list(_leaves(error))
-    if any(isinstance(leaf, KeyboardInterrupt | click.Abort) for leaf in leaves):
-        return INTERRUPTED
+def _end_with(error: BaseException) -> int:
+    from bookmark_appliance.exit_codes import explain
 
-    import psycopg
-
-    from bookmark_appliance.database import DatabaseError
-    from bookmark_appliance.embedded_postgres import EmbeddedInUse
-    from bookmark_appliance.postgres_files import EmbeddedRefused
-    from bookmark_appliance.reader_commands import UnknownReader
-
-    for kinds, code in (
-        ((SettingsError, EmbeddedInUse, EmbeddedRefused), USAGE),
-        ((DatabaseError, psycopg.Error), DATABASE),
-        ((UnknownReader,), CHECK_FAILED),
-    ):
-        for leaf in leaves:
-            if isinstance(leaf, kinds):
-                # Settings have a line a key; what libpq says is one sentence over several lines.
-                text = str(leaf) if isinstance(leaf, SettingsError) else " ".join(str(leaf).split())
-                click.echo(text, err=True)
-                return code
-    raise error
-
-
-def _leaves(error: BaseException) -> Iterator[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        for inner in error.exceptions:
-            yield from _leaves(inner)
-    else:
-        yield error
+    ended = explain(error)
+    if ended is None:
+        # Through the log, which hides secrets and keeps the traceback in one record.
+        logging.getLogger(__name__).critical("ended by a bug of ours", exc_info=error)
+        return FAILED
+    code, words = ended
+    click.echo(words, err=True, nl=bool(words))
+    return code
 
 
 class _FolderOrFile(click.ParamType[Path]):
@@ -93,30 +72,44 @@ class _FolderOrFile(click.ParamType[Path]):
         return Path(value)
 
 
-def _reads_settings(command: Command) -> Command:
-    """Give a command the two options that say where its settings and its data are."""
-    command = click.option("--data-dir", type=_FolderOrFile(), help="The data folder; wins over DATA_DIR.")(command)
-    return click.option("--env-file", type=_FolderOrFile(), help="The settings file; a .env beside the data folder.")(
-        command
-    )
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where the settings and the data are, as the two options of a command name it."""
+
+    env_file: Path | None
+    data_dir: Path | None
+
+    def settings(self) -> Settings:
+        """The settings, with logging set up as they ask for it."""
+        from bookmark_appliance.log import set_up_logging
+
+        settings = process_settings(env_file=self.env_file, data_dir=self.data_dir)
+        set_up_logging(settings)
+        for line in settings.warnings:
+            logging.getLogger(__name__).warning(line)
+        return settings
+
+    def run(self, command: Callable[..., Awaitable[T]], *arguments: object) -> T:
+        """Run `command(settings, *arguments)`, which needs the data folder."""
+        import trio
+
+        from bookmark_appliance.data_folder import prepare_folders
+
+        settings = self.settings()
+        prepare_folders(settings)
+        return trio.run(command, settings, *arguments)
 
 
-def _start(env_file: Path | None, data_dir: Path | None) -> Settings:
-    """Settings loaded, and logging as they ask for it."""
-    from bookmark_appliance.log import set_up_logging
+def _has_place(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options `--env-file` and `--data-dir`, as its argument `place`."""
 
-    settings = process_settings(env_file=env_file, data_dir=data_dir)
-    set_up_logging(settings)
-    for line in settings.warnings:
-        logging.getLogger(__name__).warning(line)
-    return settings
+    @click.option("--env-file", type=_FolderOrFile(), help="The settings file; by default .env beside the data folder.")
+    @click.option("--data-dir", type=_FolderOrFile(), help="The data folder; wins over DATA_DIR.")
+    @functools.wraps(command)
+    def with_place(env_file: Path | None, data_dir: Path | None, **arguments: Any) -> None:
+        command(place=_Place(env_file, data_dir), **arguments)
 
-
-def _run(command: Callable[..., Awaitable[T]], env_file: Path | None, data_dir: Path | None, *arguments: object) -> T:
-    """Run an asynchronous command on the settings that the options name."""
-    import trio
-
-    return trio.run(command, _start(env_file, data_dir), *arguments)
+    return with_place
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -125,10 +118,10 @@ def commands() -> None:
 
 
 @commands.command()
-@_reads_settings
-def serve(env_file: Path | None, data_dir: Path | None) -> None:
+@_has_place
+def serve(place: _Place) -> None:
     """Run the appliance."""
-    settings = _start(env_file, data_dir)
+    settings = place.settings()
     from bookmark_appliance import appliance
     from bookmark_appliance.data_folder import held_by_serve, prepare_folders
 
@@ -138,12 +131,16 @@ def serve(env_file: Path | None, data_dir: Path | None) -> None:
 
 
 @commands.command()
-@_reads_settings
-def migrate(env_file: Path | None, data_dir: Path | None) -> None:
+@_has_place
+def migrate(place: _Place) -> None:
     """Bring the database up to date and exit."""
-    from bookmark_appliance.database_start import bring_up_to_date
+    from bookmark_appliance.storage import Storage, open_storage
 
-    reached = _run(bring_up_to_date, env_file, data_dir)
+    async def up_to_date(settings: Settings) -> Storage:
+        async with open_storage(settings) as storage:
+            return storage
+
+    reached = place.run(up_to_date).schema_version
     click.echo(f"the database is at version {reached}", err=True)
 
 
@@ -166,91 +163,97 @@ _discord_id = click.argument("discord_id", type=_DiscordId())
 
 
 @readers.command("list")
-@_reads_settings
-def readers_list(env_file: Path | None, data_dir: Path | None) -> None:
+@_has_place
+def readers_list(place: _Place) -> None:
     """Print every Reader, a line of JSON each."""
     from bookmark_appliance import reader_commands
 
-    for reader in _run(reader_commands.list_all, env_file, data_dir):
+    for reader in place.run(reader_commands.list_all):
         click.echo(json.dumps(reader_commands.as_json(reader)))
 
 
 @readers.command("add")
 @_discord_id
-@_reads_settings
-def readers_add(discord_id: str, env_file: Path | None, data_dir: Path | None) -> None:
+@_has_place
+def readers_add(discord_id: str, place: _Place) -> None:
     """Make a Reader, if there is none of this id, and print it."""
     from bookmark_appliance import reader_commands
 
-    reader = _run(reader_commands.add, env_file, data_dir, discord_id)
+    reader = place.run(reader_commands.add, discord_id)
     click.echo(json.dumps(reader_commands.as_json(reader)))
 
 
 @readers.command("credential")
 @_discord_id
-@_reads_settings
-def readers_credential(discord_id: str, env_file: Path | None, data_dir: Path | None) -> None:
+@_has_place
+def readers_credential(discord_id: str, place: _Place) -> None:
     """Print the credential that a Reader's scripts hold."""
     from bookmark_appliance import reader_commands
 
-    click.echo(_run(reader_commands.credential, env_file, data_dir, discord_id).reveal())
+    click.echo(place.run(reader_commands.credential, discord_id).reveal())
 
 
 @readers.command("rotate")
 @_discord_id
-@_reads_settings
-def readers_rotate(discord_id: str, env_file: Path | None, data_dir: Path | None) -> None:
+@_has_place
+def readers_rotate(discord_id: str, place: _Place) -> None:
     """Give a Reader a new credential and print it; the old one is refused at once."""
     from bookmark_appliance import reader_commands
 
-    click.echo(_run(reader_commands.rotate, env_file, data_dir, discord_id).reveal())
+    click.echo(place.run(reader_commands.rotate, discord_id).reveal())
 
 
 @readers.command("revoke")
 @_discord_id
-@_reads_settings
-def readers_revoke(discord_id: str, env_file: Path | None, data_dir: Path | None) -> None:
+@_has_place
+def readers_revoke(discord_id: str, place: _Place) -> None:
     """End a Reader's sessions: they sign in again, their scripts go on."""
     from bookmark_appliance import reader_commands
 
-    ended = _run(reader_commands.revoke, env_file, data_dir, discord_id)
+    ended = place.run(reader_commands.revoke, discord_id)
     click.echo(f"sessions ended: {ended}", err=True)
 
 
 @commands.command()
 @click.argument("site_name", metavar="SITE")
 @click.argument("series_url", metavar="URL")
-@click.option("--file", "body", type=click.File("rb"), help="Judge this saved body (- for standard input).")
+@click.option("--file", "file", help="Judge this saved body (- for standard input).")
 @click.option("--status", type=click.IntRange(100, 599), help="The saved body's HTTP status; 200.")
 @click.option("--header", "headers", multiple=True, metavar="'K: V'", help="A header of the saved answer.")
-@_reads_settings
+@_has_place
 def probe(
     site_name: str,
     series_url: str,
-    body: BinaryIO | None,
+    file: str | None,
     status: int | None,
     headers: tuple[str, ...],
-    env_file: Path | None,
-    data_dir: Path | None,
+    place: _Place,
 ) -> None:
     """Read one Series page as a Lane does, and print what it says as JSON."""
     import trio
 
     from bookmark_appliance import probe as probing
-    from bookmark_appliance.lanes.page import MAX_BODY_BYTES
     from bookmark_appliance.lanes.sites import SITES
 
     site = SITES.get(site_name)
     if site is None:
         raise click.BadParameter(f"{site_name!r} is none of {', '.join(SITES)}", param_hint="SITE")
-    if body is not None:
-        saved = body.read(MAX_BODY_BYTES + 1)
-        read = probing.judge_body(site, series_url, status or 200, dict(map(_header, headers)), saved)
+    if file is not None:
+        read = probing.judge_body(site, series_url, status or 200, dict(map(_header, headers)), _saved_body(file))
     elif status is not None or headers:
         raise click.UsageError("--status and --header describe a saved body: give --file as well")
     else:
-        read = trio.run(probing.read_live, site, series_url, _start(env_file, data_dir))
+        read = trio.run(probing.read_live, site, series_url, place.settings())
     click.echo(probing.line(site, series_url, read))
+
+
+def _saved_body(file: str) -> bytes:
+    try:
+        with click.open_file(file, "rb") as stream:
+            body: bytes = stream.read(MAX_BODY_BYTES + 1)  # one more tells that it was cut off
+    except OSError as error:
+        raise click.BadParameter(f"{file}: {error.strerror}", param_hint="--file") from None
+    return body
 
 
 def _header(text: str) -> tuple[str, str]:
@@ -262,12 +265,12 @@ def _header(text: str) -> tuple[str, str]:
 
 @commands.command()
 @click.option("--reveal", is_flag=True, help="Show secrets too.")
-@_reads_settings
-def config(reveal: bool, env_file: Path | None, data_dir: Path | None) -> None:
+@_has_place
+def config(reveal: bool, place: _Place) -> None:
     """Print each setting's effective value and its source as JSON."""
     from bookmark_appliance.settings_report import report
 
-    settings = process_settings(env_file=env_file, data_dir=data_dir)
+    settings = process_settings(env_file=place.env_file, data_dir=place.data_dir)
     for line in settings.warnings:
         click.echo(line, err=True)
     click.echo(json.dumps(report(settings, reveal=reveal), indent=2))

@@ -12,7 +12,7 @@ from bookmark_appliance.config import kept_token_key
 from bookmark_appliance.file_lock import FileLock
 from bookmark_appliance.secret import Secret
 from bookmark_appliance.setting_values import reason
-from bookmark_appliance.settings import GENERATED, Settings, SettingsError
+from bookmark_appliance.settings import Settings, SettingsError
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ def settle_token_key(settings: Settings, *, readers: int) -> Settings:
     `readers` is the number of Readers that the database holds already, whose credentials rest on the key. A new key
     is written to DATA_DIR/token_key only here. Raises SettingsError.
     """
-    if settings.sources["TOKEN_KEY"] != GENERATED:
+    if not settings.token_key_generated:
         if len(settings.token_key.reveal()) >= SHORTEST_NEW_TOKEN_KEY:
             return settings
         if not readers:

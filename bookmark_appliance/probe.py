@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Mapping
+from itertools import chain, repeat
 
 import trio
 
@@ -10,13 +11,14 @@ from bookmark_appliance.clock import SECOND_MS, SystemClock
 from bookmark_appliance.config import Settings
 from bookmark_appliance.lanes.address_gate import fetchable
 from bookmark_appliance.lanes.judgement import judge_page
+from bookmark_appliance.lanes.outcome import Outcome
 from bookmark_appliance.lanes.page import MAX_BODY_BYTES, Page
 from bookmark_appliance.lanes.page_fetcher import FetcherUnavailable, PageFetcher
 from bookmark_appliance.lanes.series_read import UNFETCHABLE, SeriesRead, SeriesReader
 from bookmark_appliance.lanes.site import Site
 
-REDIRECT_PAUSE_SECONDS = 1
-"""A Site is asked at most once a second, by whomever (LANE-056); a probe has no database to wait at."""
+PAUSE_SECONDS = 1.0
+"""Before each redirect hop: a Site is asked once a second at most (LANE-056), and a probe has no database to ask."""
 
 
 def judge_body(site: Site, series_url: str, status: int, headers: Mapping[str, str], body: bytes) -> SeriesRead:
@@ -40,8 +42,10 @@ async def read_live(site: Site, series_url: str, settings: Settings) -> SeriesRe
     except FetcherUnavailable:
         return UNFETCHABLE
 
+    pauses = chain([0.0], repeat(PAUSE_SECONDS))
+
     async def pause() -> None:
-        await trio.sleep(REDIRECT_PAUSE_SECONDS)
+        await trio.sleep(next(pauses))
 
     return await SeriesReader(fetcher, SystemClock()).read(site, series_url, pause)
 
@@ -50,7 +54,6 @@ def line(site: Site, series_url: str, read: SeriesRead) -> str:
     """The line that `probe` prints, in the order of docs/INTERFACE.md; what is absent is null."""
     reading = read.judgement.reading
     latest = reading.latest
-    answered = read.status is not None
     return json.dumps(
         {
             "site": site.name,
@@ -61,8 +64,8 @@ def line(site: Site, series_url: str, read: SeriesRead) -> str:
             "cover": reading.cover,
             "completed": reading.completed,
             "status": read.status,
-            "bytes": read.bytes if answered else None,
-            "ms": read.ms if answered else None,
+            "bytes": None if read.status is None else read.bytes,
+            "ms": None if read.judgement.outcome is Outcome.UNFETCHABLE else read.ms,
         }
     )
 

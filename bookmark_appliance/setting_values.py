@@ -53,8 +53,9 @@ def port(text: str) -> int:
 
 def bind_address(text: str) -> str:
     """The IP address to listen on; `localhost` is 127.0.0.1."""
+    address = text.strip().lower()
     try:
-        return str(ipaddress.ip_address(text.strip().lower().replace("localhost", "127.0.0.1")))
+        return "127.0.0.1" if address == "localhost" else str(ipaddress.ip_address(address))
     except ValueError:
         raise ValueError("must be an IP address without a port (the port has a key of its own, PORT)") from None
 
@@ -100,10 +101,15 @@ def is_loopback(host: str) -> bool:
 
 
 def web_address(text: str) -> str:
-    """An absolute https address, http only at loopback; without trailing slashes."""
-    address = text.strip().rstrip("/")
+    """An absolute https address, http only at loopback; kept as it is written, since Discord compares it so."""
+    address = text.strip()
     _split(address)
     return address
+
+
+def api_base(text: str) -> str:
+    """A `web_address` that paths are put after: without trailing slashes."""
+    return web_address(text).rstrip("/")
 
 
 def secret_web_address(text: str) -> Secret:

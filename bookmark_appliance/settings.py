@@ -68,7 +68,7 @@ class Settings:
     discord_guild_id: str | None = _setting(values.text, "the guild whose members may sign in")
     discord_redirect_uri: str | None = _setting(values.web_address, "where Discord sends a browser back to")
     discord_required_role: str | None = _setting(values.text, "a role that a member must have as well")
-    discord_api_base: str = _setting(values.web_address, "Discord's API", default="https://discord.com/api/v10")
+    discord_api_base: str = _setting(values.api_base, "Discord's API", default="https://discord.com/api/v10")
     discord_webhook_url: Secret | None = _setting(
         values.secret_web_address, "where the owner's notices go; unset: none", secret=True
     )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from bookmark_appliance.config import kept_token_key
 from bookmark_appliance.secret import Secret
-from bookmark_appliance.settings import GENERATED, SETTINGS, Settings
+from bookmark_appliance.settings import SETTINGS, Settings
 
 Shown = str | int | bool | list[str] | dict[str, str] | None
 
@@ -18,7 +18,7 @@ def report(settings: Settings, *, reveal: bool = False) -> dict[str, dict[str, S
     for setting in SETTINGS:
         value = _shown(getattr(settings, setting.key.lower()), reveal)
         shown[setting.key] = {"value": value, "source": settings.sources[setting.key]}
-    if reveal and settings.sources["TOKEN_KEY"] == GENERATED and kept_token_key(settings.token_key_file) is None:
+    if reveal and settings.token_key_generated and kept_token_key(settings.token_key_file) is None:
         shown["TOKEN_KEY"]["value"] = None
     return shown
 

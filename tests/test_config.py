@@ -197,6 +197,7 @@ BAD = [
     ("WEB_BASE_URL", "https://read.example.org/pages"),
     ("BIND", "example.org"),
     ("BIND", "127.0.0.1:8080"),
+    ("BIND", "localhost6"),
     ("ALLOWED_ORIGINS", "*"),
     ("ALLOWED_ORIGINS", "asurascans.com"),
     ("ALLOWED_ORIGINS", "https://asurascans.com/comics"),
@@ -278,13 +279,14 @@ def test_a_blank_cover_folder_is_refused(tmp_path: Path, layers: tuple[dict[str,
     ("redirect", "web"),
     [
         ("https://read.example.org/auth/callback", "https://read.example.org"),
-        ("https://READ.example.org:8443/cb?x=1", "https://read.example.org:8443"),
+        ("https://READ.example.org:8443/cb/", "https://read.example.org:8443"),
     ],
 )
 def test_the_pages_live_where_discord_sends_browsers_back_to(redirect: str, web: str) -> None:
     """CFG-011"""
     settings = load_settings({**DEPLOYED, "DISCORD_REDIRECT_URI": redirect})
     assert settings.web_base_url == web
+    assert settings.discord_redirect_uri == redirect, "Discord compares it letter by letter"
     assert settings.public_base_url == "https://api.example.org"
     explicit = load_settings({**DEPLOYED, "WEB_BASE_URL": "https://other.example.org"})
     assert explicit.web_base_url == "https://other.example.org"

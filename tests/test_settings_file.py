@@ -1,4 +1,8 @@
+import contextlib
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bookmark_appliance.settings_file import UnreadableLine, parse_settings_file
 
@@ -95,3 +99,16 @@ def test_a_line_that_cannot_be_read_is_named_by_number_and_never_shown(line: byt
     with pytest.raises(UnreadableLine, match=r"^line 3\b") as caught:
         parse_settings_file(b"A=1\n\n" + line + b"\nB=2\n", {})
     assert "s3cret" not in str(caught.value)
+
+
+@given(st.one_of(st.binary(max_size=200), st.text("A=\"'\\$ {}#-:n\nexport\t\r", max_size=60).map(str.encode)))
+def test_no_file_breaks_the_reading(content: bytes) -> None:
+    """CFG-001: there are values, or an error that names a line."""
+    with contextlib.suppress(UnreadableLine):
+        parse_settings_file(content, {})
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n'\\"), max_size=60))
+def test_a_single_quoted_value_is_literal(value: str) -> None:
+    """CFG-010"""
+    assert parse_settings_file(f"KEY='{value}' # comment\n".encode(), {}).values == {"KEY": value}
