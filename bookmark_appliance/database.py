@@ -61,6 +61,10 @@ class DatabaseRefused(DatabaseError):
     """The server can be reached, and is none that we can work with."""
 
 
+DATABASE_ERRORS: Final = (DatabaseError, psycopg.Error)
+"""What a task that goes on without the database catches: no connection, or a statement that failed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Timeouts:
     """What the server ends by itself, in milliseconds; 0 is never."""

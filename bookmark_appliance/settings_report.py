@@ -12,13 +12,13 @@ Shown = str | int | bool | list[str] | dict[str, str] | None
 def report(settings: Settings, *, reveal: bool = False) -> dict[str, dict[str, Shown]]:
     """`{KEY: {"value": …, "source": …}}` in the order of the table; a secret is `***` unless `reveal`.
 
-    Of a key that the first start is still to generate the value is null.
+    A key that the first start is still to generate is revealed as null.
     """
     shown = {}
     for setting in SETTINGS:
         value = _shown(getattr(settings, setting.key.lower()), reveal)
         shown[setting.key] = {"value": value, "source": settings.sources[setting.key]}
-    if settings.sources["TOKEN_KEY"] == GENERATED and kept_token_key(settings.token_key_file) is None:
+    if reveal and settings.sources["TOKEN_KEY"] == GENERATED and kept_token_key(settings.token_key_file) is None:
         shown["TOKEN_KEY"]["value"] = None
     return shown
 

@@ -80,9 +80,8 @@ def build_client(profile: str, ca_file: Path | None, connect_to: Mapping[str, tu
     try:
         trust = Path(DEFAULT_CACERT).read_bytes()
         if ca_file is not None:
-            extra = ca_file.read_bytes()
-            ssl.create_default_context(cadata=extra.decode("ascii", "replace"))  # refuses a file without anchors
-            trust += b"\n" + extra
+            ssl.create_default_context(cafile=ca_file)  # refuses a file without anchors; curl would not
+            trust += b"\n" + ca_file.read_bytes()
     except OSError as error:
         raise ClientUnusable(f"trust anchors: {error}") from error
     client = Client(profile, trust, dict(connect_to))
@@ -209,10 +208,10 @@ class _Intake:
 
 
 def _header_line(name: str, value: str) -> bytes:
-    line = f"{name}: {value}"
-    if not line.isprintable():  # curl sends a line break as it is
-        raise ValueError(f"header {name!r} holds a control character")
-    return line.encode("latin-1")
+    # curl sends a line break as it is. Anything else goes back as it came: an ETag may hold any byte.
+    if re.search(r"[\r\n\0]", name + value):
+        raise ValueError(f"header {name!r} holds a line break")
+    return f"{name}: {value}".encode("latin-1")
 
 
 def _wire_target(target: str) -> bytes:

@@ -87,7 +87,7 @@ class PageFetcher:
                     answer = await transfer.get(_target(address))
                 if deadline.cancelled_caught:
                     raise TransportFailure("no answer in time")
-                seconds_left -= trio.current_time() - started
+                seconds_left = max(0, seconds_left - (trio.current_time() - started))
                 location = answer.headers.get("location")
                 if answer.status not in _REDIRECTS or location is None:
                     return Page(answer.status, answer.headers, answer.body, address, answer.truncated)

@@ -171,6 +171,22 @@ async def test_a_conditional_request_is_answered_by_304(simulated_sites: Simulat
     assert (await fetcher.fetch(ASURA, ADDRESS, headers=headers, before_request=at_once)).status == 200
 
 
+async def test_a_validator_goes_back_as_it_came(simulated_sites: SimulatedSites) -> None:
+    """LANE-055: whatever bytes a Site puts into an ETag, the next check is a request and not a crash."""
+
+    async def odd_etag(exchange: Exchange) -> None:
+        await exchange.stream.send_all(b'HTTP/1.1 200 OK\r\nETag: "\x85\xad\t\xe9"\r\nContent-Length: 0\r\n\r\n')
+        await exchange.stream.aclose()
+
+    simulated_sites.world.misbehave("asurascans.com", odd_etag)
+    fetcher = fetcher_for(simulated_sites)
+    headers: dict[str, str] = {}
+    for _ in range(2):
+        page = await fetcher.fetch(ASURA, ADDRESS, headers=headers, before_request=at_once)
+        headers = {"If-None-Match": page.headers["etag"]}
+    assert simulated_sites.requests[-1].headers["if-none-match"] == '"\x85\xad\t\xe9"'
+
+
 async def test_a_header_cannot_smuggle_another(simulated_sites: SimulatedSites) -> None:
     """LANE-055: a stored validator is sent as one header or not at all."""
     with pytest.raises(ValueError, match="If-None-Match"):

@@ -21,7 +21,7 @@ MISSING = "<!DOCTYPE html><html><head><title>Error 404 - page not found</title><
 REDESIGN = "<!DOCTYPE html><html><head><title>A new look</title></head><body><main id='root'></main></body></html>"
 
 
-def status(code: int, body: str = "<h1>Sorry</h1>", **headers: str) -> Fault:
+def status(code: int, body: bytes | str = "<h1>Sorry</h1>", **headers: str) -> Fault:
     """Answer with `code`; `retry_after="60"` becomes a Retry-After header."""
 
     async def fault(exchange: Exchange) -> None:

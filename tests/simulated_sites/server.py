@@ -64,7 +64,10 @@ class SimulatedSites:
     async def _answer(self, exchange: Exchange) -> None:
         request = exchange.request
         if request.path.startswith("/-/"):
-            await exchange.answer(200, self._control(request.path.split("/")[2:]), content_type="text/plain")
+            try:
+                await exchange.answer(200, self._control(request.path.split("/")[2:]), content_type="text/plain")
+            except LookupError as error:
+                await exchange.answer(404, str(error), content_type="text/plain")
             return
         self.requests.append(request)
         self._arrival.unpark_all()
@@ -104,7 +107,7 @@ class SimulatedSites:
         match words:
             case ["publish", site, slug, chapter]:
                 self.world.publish(site, slug, chapter)
-            case ["misbehave", host, fault] if fault in faults.BY_NAME:
+            case ["misbehave", host, fault]:
                 self.world.misbehave(host, faults.BY_NAME[fault])
             case ["behave"]:
                 self.world.behave()
@@ -141,7 +144,7 @@ async def _next_request(protocol: h11.Connection, stream: trio.SSLStream[trio.So
             protocol.receive_data(bytes(await stream.receive_some(65_536)))
         elif isinstance(event, h11.Request):
             headers = {name.decode(): value.decode("latin-1") for name, value in event.headers}
-            host = headers["host"].partition(":")[0]
+            host = headers.get("host", "").partition(":")[0]
             request = Request(host, event.target.decode("latin-1"), headers, trio.current_time())
         elif isinstance(event, h11.EndOfMessage):
             return request

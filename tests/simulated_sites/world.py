@@ -112,7 +112,11 @@ class World:
         return series
 
     def find(self, site: str, slug: str) -> Series:
-        return next(series for series in self.series if (series.site, series.slug) == (site, slug))
+        """Raises LookupError."""
+        for series in self.series:
+            if (series.site, series.slug) == (site, slug):
+                return series
+        raise LookupError(f"no Series {slug!r} at {site!r}")
 
     def publish(self, site: str, slug: str, chapter: str) -> None:
         """One more chapter, digits as the Site prints them."""
