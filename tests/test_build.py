@@ -15,9 +15,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import trio
 
 import build
 from bookmark_appliance import zipapp_cache, zipapp_main
+from bookmark_appliance.polling import until
 
 ROOT = Path(__file__).parent.parent
 FIRST_START_CPU_SECONDS = 3.0
@@ -185,16 +187,20 @@ def test_two_first_starts_at_once_share_one_unpacking(pyz: Path, tmp_path: Path)
     assert sorted(path.name for path in build.iterdir() if path.is_dir()) == ["unpacked"]
 
 
-def test_what_a_kill_left_half_unpacked_is_made_whole(pyz: Path, tmp_path: Path) -> None:
-    assert start(pyz, tmp_path).returncode == 0
+async def test_what_a_kill_left_half_unpacked_is_made_whole(pyz: Path, tmp_path: Path) -> None:
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    killed = await trio.lowlevel.open_process([sys.executable, pyz, "version"], env=environment, stdout=subprocess.PIPE)
+    with trio.fail_after(60):
+        await until(lambda: any(tmp_path.rglob("partial.tmp/site-packages/*")), every_seconds=0.001)
+        killed.kill()
+        await killed.wait()
     (build,) = builds(tmp_path)
-    (build / "unpacked").rename(build / "partial.tmp")
-    (build / "partial.tmp" / "site-packages" / "bookmark_appliance" / "__main__.py").write_text("half a fi")
+    assert not (build / "unpacked").exists()
 
-    done = start(pyz, tmp_path)
+    done = await trio.to_thread.run_sync(start, pyz, tmp_path)
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert not (build / "partial.tmp").exists()
+    assert sorted(path.name for path in build.iterdir() if path.is_dir()) == ["unpacked"]
 
 
 def test_a_new_build_removes_an_older_one_unless_it_is_in_use(pyz: Path, tmp_path: Path) -> None:
