@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from psycopg.errors import UndefinedTable
 from psycopg.rows import class_row
 
 from bookmark_appliance.credentials import credential_hash, derive_credential
@@ -30,17 +29,6 @@ class ReaderSummary:
     bookmarks: int
     sessions: int
     created_at: datetime
-
-
-async def count_readers(connection: TrioConnection) -> int:
-    """How many Readers there are; 0 where the schema has no table for them yet. Not inside a transaction."""
-    try:
-        cursor = await connection.execute("SELECT count(*) FROM readers")
-    except UndefinedTable:
-        return 0
-    row = await cursor.fetchone()
-    assert row is not None
-    return int(row[0])
 
 
 async def seed_owner(connection: TrioConnection, discord_id: str, token_key: Secret) -> None:

@@ -7,8 +7,5 @@ CREATE TABLE site_requests (
 -- Refusals in a row, whoever asked: a Lane and the Acquisitions of every process count together (LANE-030, LANE-045).
 ALTER TABLE poll_lanes ADD COLUMN refusals_in_a_row integer NOT NULL DEFAULT 0;
 
--- The due query counts the holders of a Series; the primary key of bookmarks begins with the Reader.
-CREATE INDEX bookmarks_series_idx ON bookmarks (site, series_id);
-
 -- The due query walks one Site by check stamp; the older index spans all Sites.
 CREATE INDEX series_site_checked_idx ON series (site, latest_checked_at);

@@ -4,29 +4,30 @@ from collections.abc import Callable
 
 import trio
 
+from bookmark_appliance.lanes.address_gate import fetchable
 from bookmark_appliance.lanes.page_fetcher import FETCH_SECONDS, PageFetcher
 from bookmark_appliance.lanes.site import NOTHING_READ, Site
+from bookmark_appliance.lanes.sites import SITES
 from tests.simulated_sites import SimulatedSites
-from tests.simulated_sites.world import HOSTS, SHAPES
+from tests.simulated_sites.world import HOSTS
+
+ASURA = SITES["asura"]
 
 
-def site_named(name: str, host: str = "") -> Site:
-    """A Site with nothing to read."""
-    return Site(name, host or SHAPES[name].host, lambda series_url, text: NOTHING_READ)
+def site_at(host: str) -> Site:
+    """A Site with nothing to read, at a host of the test's choice."""
+    return Site("somewhere", host, lambda series_url, markup: NOTHING_READ)
 
 
-ASURA = site_named("asura")
-
-
-def on_its_host(site: Site, address: str) -> bool:
-    """The address gate in its simplest form."""
-    return address.startswith(f"https://{site.host}/")
+def any_address(site: Site, address: str) -> bool:
+    """A gate that stands open."""
+    return True
 
 
 def fetcher_for(
     sites: SimulatedSites,
     *,
-    gate: Callable[[Site, str], bool] = on_its_host,
+    gate: Callable[[Site, str], bool] = fetchable,
     more_hosts: tuple[str, ...] = (),
     fetch_seconds: float = FETCH_SECONDS,
 ) -> PageFetcher:

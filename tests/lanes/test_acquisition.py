@@ -81,7 +81,7 @@ async def test_a_silent_site_ends_an_acquisition_after_its_claim(world: World) -
     slugs = [f"s{number}" for number in range(AT_ONCE + 1)]
     for slug in slugs:
         await hold_series(world.database, world.readers[0], slug)
-        world.fetcher.script(asura_url(slug), trio.sleep_forever)  # type: ignore[arg-type]
+        world.fetcher.script(asura_url(slug), trio.sleep_forever)
     acquirer = world.acquirer()
     for slug in slugs:
         acquirer.offer(key(slug))

@@ -1,6 +1,5 @@
 """The due query, against the real database."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest

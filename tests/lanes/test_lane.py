@@ -1,13 +1,14 @@
 """Passes of a Lane, in simulated time against the real database."""
 
 import logging
+from itertools import pairwise
 
 import pytest
 import trio
 
 from bookmark_appliance.clock import DAY_MS, HOUR_MS, MINUTE_MS
-from bookmark_appliance.lanes.page import BrowserLost, TransportFailure
 from bookmark_appliance.lanes.pace import WIRE_MARGIN_MS
+from bookmark_appliance.lanes.page import BrowserLost, Page, TransportFailure
 from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.store.lane_passes import RETENTION_MS, LanePass, record_pass
 from tests.lanes.conftest import World
@@ -85,7 +86,7 @@ async def test_fetches_keep_the_gap_across_passes_restarts_and_acquisitions(worl
     await world.lane().run_pass()
 
     starts = [at for at, _ in world.fetcher.fetched]
-    gaps = [after - before for before, after in zip(starts, starts[1:], strict=False)]
+    gaps = [after - before for before, after in pairwise(starts)]
     assert len(starts) == 6
     assert all(gap >= GAP_MS for gap in [*gaps[:3], gaps[4]]), gaps
     assert 1_000 <= gaps[3] < GAP_MS, "an Acquisition waits only for the floor"
@@ -97,7 +98,7 @@ async def test_the_stamp_is_visible_at_fetch_time(world: World) -> None:
     await hold_series(world.database, world.readers[0], "s")
     stamps = []
 
-    async def look() -> object:
+    async def look() -> Page:
         stamps.append(await series_value(world.database, "s", "latest_checked_at"))
         return asura_page(asura_url("s"), 1)
 
@@ -110,7 +111,7 @@ async def test_a_cancelled_fetch_gives_its_stamp_back_and_leaves_its_row(world: 
     """LANE-020, LANE-037, OPS-007: a cut pass is recorded with what it had, and a restart loses no check."""
     await hold_series(world.database, world.readers[0], "done", checked_at=1)
     await hold_series(world.database, world.readers[0], "cut", checked_at=2)
-    world.fetcher.script(asura_url("cut"), trio.sleep_forever)  # type: ignore[arg-type]
+    world.fetcher.script(asura_url("cut"), trio.sleep_forever)
     with trio.move_on_after(30):
         await world.lane().run_pass()
     assert await series_value(world.database, "done", "latest_checked_at") == START_MS
@@ -123,7 +124,7 @@ async def test_a_stamp_that_was_changed_meanwhile_is_not_given_back(world: World
     """LANE-020: giving back is a compare-and-swap."""
     await hold_series(world.database, world.readers[0], "s", checked_at=2)
 
-    async def change_and_hang() -> object:
+    async def change_and_hang() -> Page:
         async with world.database.connection() as connection:
             await connection.execute("UPDATE series SET latest_checked_at = 77")
         await trio.sleep_forever()
@@ -244,7 +245,7 @@ async def test_a_pause_acts_on_the_rest_of_a_running_pass(world: World) -> None:
     for number in range(3):
         await hold_series(world.database, world.readers[0], f"s{number}")
 
-    async def pause() -> object:
+    async def pause() -> Page:
         await set_lane_row(world, paused_until=START_MS + HOUR_MS)
         return asura_page(asura_url("s0"), 1)
 
@@ -258,7 +259,7 @@ async def test_what_is_finished_or_dropped_during_a_pass_is_not_fetched(world: W
     for slug in ("a-first", "finished", "dropped", "z-last"):
         await hold_series(world.database, world.readers[0], slug)
 
-    async def change() -> object:
+    async def change() -> Page:
         async with world.database.connection() as connection:
             await connection.execute("UPDATE series SET finished_at = 1 WHERE series_id = 'finished'")
             await connection.execute("DELETE FROM bookmarks WHERE series_id = 'dropped'")
@@ -402,4 +403,3 @@ async def test_rows_older_than_a_fortnight_go_with_the_next_insert(world: World)
             await record_pass(connection, row_at(ran_at), 0)
         await record_pass(connection, row_at(RETENTION_MS + 100), RETENTION_MS + 100)
     assert [row["ran_at"] for row in await passes(world.database)] == [100, 200, RETENTION_MS + 100]
-

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 import trio
 
+from bookmark_appliance.lanes.address_gate import fetchable
 from bookmark_appliance.lanes.page import MAX_BODY_BYTES, TransportFailure, Unfetchable
 from bookmark_appliance.lanes.page_fetcher import PROFILE, FetcherUnavailable, PageFetcher
-from tests.lanes.fetching import ASURA, at_once, fetcher_for, on_its_host, site_named
+from bookmark_appliance.lanes.sites import SITES
+from tests.lanes.fetching import ASURA, any_address, at_once, fetcher_for, site_at
 from tests.simulated_sites import SimulatedSites, faults
 from tests.simulated_sites.exchange import Exchange, stored_as_zstd
 from tests.simulated_sites.faults import Fault
@@ -37,7 +39,7 @@ async def test_every_series_page_is_read_with_its_encoding(simulated_sites: Simu
     """SITE-040, SITE-041: gzip, and zstd at lightnovelworld, arrive as text."""
     fetcher = fetcher_for(simulated_sites)
     for series in simulated_sites.world.series:
-        page = await fetcher.fetch(site_named(series.site), series.address, before_request=at_once)
+        page = await fetcher.fetch(SITES[series.site], series.address, before_request=at_once)
         assert (page.status, page.truncated, page.address) == (200, False, series.address)
         assert "</html>" in page.text
         expected = "zstd" if series.site == "lightnovelworld" else "gzip"
@@ -90,7 +92,8 @@ async def test_asks_as_one_exact_chrome(simulated_sites: SimulatedSites) -> None
 )
 async def test_an_address_travels_byte_for_byte(simulated_sites: SimulatedSites, target: str) -> None:
     """SITE-040: nothing is decoded, encoded again, squeezed or put into the other case."""
-    await fetcher_for(simulated_sites).fetch(ASURA, f"https://asurascans.com{target}", before_request=at_once)
+    fetcher = fetcher_for(simulated_sites, gate=any_address)
+    await fetcher.fetch(ASURA, f"https://asurascans.com{target}", before_request=at_once)
     assert [request.target for request in simulated_sites.requests] == [target]
 
 
@@ -108,7 +111,7 @@ async def test_what_cannot_stand_in_a_request_line_is_encoded(
     simulated_sites: SimulatedSites, target: str, sent: str
 ) -> None:
     """SITE-040: one address is one request, whatever it holds."""
-    fetcher = fetcher_for(simulated_sites, gate=lambda site, address: True)
+    fetcher = fetcher_for(simulated_sites, gate=any_address)
     await fetcher.fetch(ASURA, f"https://asurascans.com{target}", before_request=at_once)
     [request] = simulated_sites.requests
     assert (request.target, "x-injected" in request.headers) == (sent, False)
@@ -116,7 +119,7 @@ async def test_what_cannot_stand_in_a_request_line_is_encoded(
 
 async def test_only_the_host_of_the_site_is_ever_asked(simulated_sites: SimulatedSites) -> None:
     """SITE-001, SITE-040: even past a gate that lets it through, an odd authority leads nowhere else."""
-    fetcher = fetcher_for(simulated_sites, gate=lambda site, address: True)
+    fetcher = fetcher_for(simulated_sites, gate=any_address)
     for odd in ("https://asurascans.com@127.0.0.1/x", "https://127.0.0.1:8080/x", "https:x", "file:///etc/passwd"):
         page = await fetcher.fetch(ASURA, odd, before_request=at_once)
         assert page.status == 404
@@ -246,15 +249,15 @@ async def test_a_closed_port_is_a_transport_failure() -> None:
     [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
     port = listener.socket.getsockname()[1]
     await listener.aclose()
-    fetcher = PageFetcher(on_its_host, connect_to={"asurascans.com": ("127.0.0.1", port)})
+    fetcher = PageFetcher(fetchable, connect_to={"asurascans.com": ("127.0.0.1", port)})
     with pytest.raises(TransportFailure, match=r"^connection refused$"):
         await fetcher.fetch(ASURA, ADDRESS, before_request=at_once)
 
 
 async def test_a_name_without_an_address_is_a_transport_failure() -> None:
     """LANE-027: a resolver that says no, or nothing."""
-    fetcher = PageFetcher(on_its_host, fetch_seconds=2)
-    site = site_named("nowhere", "nowhere.invalid")
+    fetcher = PageFetcher(fetchable, fetch_seconds=2)
+    site = site_at("nowhere.invalid")
     with pytest.raises(TransportFailure, match=r"^(name not found|no answer in time)$"):
         await fetcher.fetch(site, "https://nowhere.invalid/", before_request=at_once)
 
@@ -262,7 +265,7 @@ async def test_a_name_without_an_address_is_a_transport_failure() -> None:
 async def test_a_certificate_for_another_name_is_refused(simulated_sites: SimulatedSites) -> None:
     """SITE-040: SITE_CONNECT_TO changes where to connect and not whose certificate is asked for."""
     fetcher = fetcher_for(simulated_sites, more_hosts=("elsewhere.example",))
-    site = site_named("elsewhere", "elsewhere.example")
+    site = site_at("elsewhere.example")
     with pytest.raises(TransportFailure, match=r"^certificate not accepted$"):
         await fetcher.fetch(site, "https://elsewhere.example/", before_request=at_once)
     assert simulated_sites.requests == []
@@ -270,7 +273,7 @@ async def test_a_certificate_for_another_name_is_refused(simulated_sites: Simula
 
 async def test_an_unknown_authority_is_refused(simulated_sites: SimulatedSites) -> None:
     """SITE-040: without SITE_CA_FILE the simulated Sites are strangers."""
-    fetcher = PageFetcher(on_its_host, connect_to={"asurascans.com": ("127.0.0.1", simulated_sites.port)})
+    fetcher = PageFetcher(fetchable, connect_to={"asurascans.com": ("127.0.0.1", simulated_sites.port)})
     with pytest.raises(TransportFailure, match=r"^certificate not accepted$"):
         await fetcher.fetch(ASURA, ADDRESS, before_request=at_once)
 
@@ -312,14 +315,14 @@ def test_a_client_that_cannot_be_built_says_so(tmp_path: Path, monkeypatch: pyte
     empty = tmp_path / "empty.pem"
     empty.write_text("no certificate here")
     with pytest.raises(FetcherUnavailable, match="chrome1"):
-        PageFetcher(on_its_host, profile="chrome1")
+        PageFetcher(fetchable, profile="chrome1")
     for ca_file in (empty, tmp_path / "missing.pem"):
         with pytest.raises(FetcherUnavailable, match="trust anchors"):
-            PageFetcher(on_its_host, ca_file=ca_file)
+            PageFetcher(fetchable, ca_file=ca_file)
     monkeypatch.setitem(sys.modules, "bookmark_appliance.lanes.curl_transfer", None)
     monkeypatch.delattr("bookmark_appliance.lanes.curl_transfer")
     with pytest.raises(FetcherUnavailable, match="curl_transfer"):
-        PageFetcher(on_its_host)
+        PageFetcher(fetchable)
 
 
 async def test_fetches_at_the_same_time_do_not_mix_and_need_no_thread(simulated_sites: SimulatedSites) -> None:
@@ -329,7 +332,7 @@ async def test_fetches_at_the_same_time_do_not_mix_and_need_no_thread(simulated_
     threads = set(os.listdir("/proc/self/task"))
 
     async def read(site_name: str, address: str) -> None:
-        page = await fetcher.fetch(site_named(site_name), address, before_request=at_once)
+        page = await fetcher.fetch(SITES[site_name], address, before_request=at_once)
         titles[address] = re.findall("<title>(.*?)</title>", page.text)[0]
         assert set(os.listdir("/proc/self/task")) == threads
 

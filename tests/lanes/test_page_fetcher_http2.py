@@ -12,9 +12,10 @@ import pytest
 import trio
 import trustme
 
+from bookmark_appliance.lanes.address_gate import fetchable
 from bookmark_appliance.lanes.page import MAX_BODY_BYTES
 from bookmark_appliance.lanes.page_fetcher import PageFetcher
-from tests.lanes.fetching import ASURA, at_once, on_its_host
+from tests.lanes.fetching import ASURA, at_once
 
 TARGET = "/manga/Foo%2527s/../%c3%a9?q=%2f"
 
@@ -34,7 +35,7 @@ async def http2_server(folder: Path, app: Any) -> AsyncIterator[PageFetcher]:
     async with trio.open_nursery() as nursery:
         [origin] = await nursery.start(hypercorn.trio.serve, app, config)
         port = int(origin.rpartition(":")[2])
-        yield PageFetcher(on_its_host, connect_to={"asurascans.com": ("127.0.0.1", port)}, ca_file=ca_file)
+        yield PageFetcher(fetchable, connect_to={"asurascans.com": ("127.0.0.1", port)}, ca_file=ca_file)
         nursery.cancel_scope.cancel()
 
 

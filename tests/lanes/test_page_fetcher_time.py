@@ -6,9 +6,10 @@ import math
 import pytest
 import trio
 
+from bookmark_appliance.lanes.address_gate import fetchable
 from bookmark_appliance.lanes.page import TransportFailure
 from bookmark_appliance.lanes.page_fetcher import PageFetcher
-from tests.lanes.fetching import ASURA, at_once, fetcher_for, on_its_host
+from tests.lanes.fetching import ASURA, at_once, fetcher_for
 from tests.simulated_sites import SimulatedSites, faults
 from tests.simulated_sites.exchange import Exchange
 from tests.simulated_sites.faults import Fault
@@ -104,7 +105,7 @@ async def test_a_fetch_is_cancelled_in_the_middle_of_a_handshake() -> None:
         serve = functools.partial(trio.serve_tcp, say_nothing, 0, host="127.0.0.1")
         [listener] = await server.start(serve)
         port = listener.socket.getsockname()[1]
-        fetcher = PageFetcher(on_its_host, connect_to={"asurascans.com": ("127.0.0.1", port)})
+        fetcher = PageFetcher(fetchable, connect_to={"asurascans.com": ("127.0.0.1", port)})
         async with trio.open_nursery() as nursery:
             nursery.start_soon(lambda: fetcher.fetch(ASURA, ADDRESS, before_request=at_once))
             with trio.fail_after(5):

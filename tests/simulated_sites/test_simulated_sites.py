@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from bookmark_appliance.lanes.page import Page, TransportFailure
-from tests.lanes.fetching import at_once, fetcher_for, site_named
+from tests.lanes.fetching import at_once, fetcher_for, site_at
 from tests.simulated_sites import SimulatedSites, faults
 from tests.simulated_sites.world import HOSTS, SHAPES, Series, World
 
@@ -19,7 +19,7 @@ MAGIC = {"image/jpeg": b"\xff\xd8\xff", "image/png": b"\x89PNG\r\n\x1a\n", "imag
 
 async def read(sites: SimulatedSites, host: str, target: str) -> Page:
     """What `https://host/target` answers."""
-    return await fetcher_for(sites).fetch(site_named("any", host), f"https://{host}{target}", before_request=at_once)
+    return await fetcher_for(sites).fetch(site_at(host), f"https://{host}{target}", before_request=at_once)
 
 
 async def read_page(sites: SimulatedSites, series: Series) -> Page:
