@@ -33,7 +33,7 @@ async def demo(folder: Path) -> None:
     async with trio.open_nursery() as nursery:
         with trio.fail_after(START_SECONDS):
             sites = ("tests.simulated_sites", "--env-file", settings, "--grow-every", GROW_EVERY_SECONDS)
-            nursery.start_soon(running, *sites)
+            nursery.start_soon(partial(running, *sites, stdout=subprocess.DEVNULL))
             await until(settings.exists)
             with settings.open("a") as file:
                 file.write(f"DATA_DIR={folder / 'data'}\nPORT=0\nLOG_FORMAT=text\n")
@@ -102,13 +102,13 @@ def what_to_try(address: str, credentials: dict[str, str], settings: str) -> str
         *(put(address, owner, series) for series in shown),
         "",
         "See the list, at once and a few seconds later. Each Series is checked again within the hour:",
-        f"    curl -H 'Authorization: Bearer {owner}' {address}/bookmarks",
+        f"    curl -s -H 'Authorization: Bearer {owner}' {address}/bookmarks",
         "",
         "Publish a chapter, make a Site misbehave, behave again; the last shows the Sites' state:",
-        f"    curl -k https://127.0.0.1:{sites}/-/publish/{first.site}/{first.slug}/900",
-        f"    curl -k https://127.0.0.1:{sites}/-/misbehave/{first.shape.host}/challenge",
-        f"    curl -k https://127.0.0.1:{sites}/-/behave",
-        f"    curl -k https://127.0.0.1:{sites}/-/",
+        f"    curl -sk https://127.0.0.1:{sites}/-/publish/{first.site}/{first.slug}/900",
+        f"    curl -sk https://127.0.0.1:{sites}/-/misbehave/{first.shape.host}/challenge",
+        f"    curl -sk https://127.0.0.1:{sites}/-/behave",
+        f"    curl -sk https://127.0.0.1:{sites}/-/",
         "",
         "Ctrl-C ends it all and removes the data.",
         "",
@@ -123,7 +123,7 @@ def put(address: str, credential: str, series: Series) -> str:
         body["kind"] = "novel"
     quoted = json.dumps(body).replace("'", r"\u0027")
     target = f"{address}/bookmarks/{series.site}:{quote(series.slug, safe='')}"
-    return f"    curl -X PUT -H 'Authorization: Bearer {credential}' -d '{quoted}' {target}"
+    return f"    curl -s -X PUT -H 'Authorization: Bearer {credential}' -d '{quoted}' {target}"
 
 
 def main() -> None:

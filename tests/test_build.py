@@ -4,6 +4,9 @@ import ast
 import fcntl
 import json
 import os
+import re
+import resource
+import shutil
 import subprocess
 import sys
 import time
@@ -12,12 +15,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import trio
 
+import build
 from bookmark_appliance import zipapp_cache, zipapp_main
+from bookmark_appliance.polling import until
 
 ROOT = Path(__file__).parent.parent
-FIRST_START_SECONDS = 6.0
-WARM_START_SECONDS = 2.5
+FIRST_START_CPU_SECONDS = 3.0
+WARM_START_CPU_SECONDS = 1.0
+"""The figures to reach are wall time of a whole start; processor time is what a busy machine leaves as it is."""
 
 
 @pytest.fixture(scope="session")
@@ -31,6 +38,16 @@ def start(pyz: Path, home: Path, **environment: str) -> "subprocess.CompletedPro
     """Run `version` as a person with this home would, without what pytest's own environment carries."""
     clean = {"PATH": os.environ["PATH"], "HOME": str(home), **environment}
     return subprocess.run([sys.executable, pyz, "version"], env=clean, capture_output=True, text=True, timeout=60)
+
+
+def timed_start(pyz: Path, home: Path) -> "tuple[subprocess.CompletedProcess[str], float]":
+    """A start and the processor seconds that it took."""
+    began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = start(pyz, home)
+    wall, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    print(f"{pyz.stat().st_size / 1e6:.1f} MB, version: {wall:.2f} s, {processor:.2f} s of processor time")
+    return done, processor
 
 
 def builds(home: Path) -> list[Path]:
@@ -50,18 +67,14 @@ def renamed_build(pyz: Path, build_id: str, folder: Path) -> Path:
 
 
 def test_the_file_starts_in_time_from_nothing_and_again(pyz: Path, tmp_path: Path) -> None:
-    began = time.monotonic()
-    first = start(pyz, tmp_path)
-    cold = time.monotonic() - began
-    again = start(pyz, tmp_path)
-    warm = time.monotonic() - began - cold
-    print(f"{pyz.stat().st_size / 1e6:.1f} MB; version in {cold:.2f} s from nothing, {warm:.2f} s warm")
+    first, cold = timed_start(pyz, tmp_path)
+    again, warm = timed_start(pyz, tmp_path)
 
     assert (first.returncode, first.stderr) == (0, "")
     assert json.loads(first.stdout)["version"]
     assert again.stdout == first.stdout
-    assert cold < FIRST_START_SECONDS
-    assert warm < WARM_START_SECONDS
+    assert cold < FIRST_START_CPU_SECONDS
+    assert warm < WARM_START_CPU_SECONDS
 
 
 def test_the_file_holds_what_runs_and_nothing_of_postgres_16_or_tests(pyz: Path) -> None:
@@ -90,6 +103,29 @@ def test_a_second_build_with_nothing_changed_does_nothing(pyz: Path) -> None:
     assert "up to date" in done.stdout
     after = pyz.stat()
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+def test_a_build_is_the_same_byte_for_byte_from_another_folder(pyz: Path, tmp_path: Path) -> None:
+    """docs/TRAPS.md 26."""
+    files = []
+    for name in ("one", "another"):
+        checkout = tmp_path / name
+        made = ("build", "bookmark_appliance", "sql", "userscripts")
+        for folder in made:
+            shutil.copytree(ROOT / folder, checkout / folder, symlinks=True)
+        for file in (
+            "build.py",
+            "pyproject.toml",
+            "README.md",
+            "LICENSE",
+            "requirements.lock",
+            "requirements-build.lock",
+        ):
+            shutil.copy(ROOT / file, checkout)
+        environment = {**os.environ, "SOURCE_DATE_EPOCH": "1796000000"}
+        subprocess.run([sys.executable, "build.py"], cwd=checkout, env=environment, check=True, capture_output=True)
+        files.append(checkout / "dist" / pyz.name)
+    assert files[0].read_bytes() == files[1].read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -128,6 +164,21 @@ def test_the_check_is_written_in_syntax_that_old_pythons_read() -> None:
             assert not node.returns
 
 
+def test_every_compiled_module_in_the_file_loads(pyz: Path, tmp_path: Path) -> None:
+    """build.py cuts what only debuggers read off them."""
+    with zipfile.ZipFile(pyz) as archive:
+        names = [name.removeprefix("site-packages/") for name in archive.namelist()]
+    compiled = [
+        re.sub(r"\.(cpython|abi3).*", "", name).replace("/", ".")
+        for name in names
+        if ".abi3.so" in name or ".cpython-311-" in name
+    ]
+    assert "curl_cffi._wrapper" in compiled
+    program = f"import psycopg\nfor name in {compiled}: __import__(name)"
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "SHIV_INTERPRETER": "1"}
+    subprocess.run([sys.executable, pyz, "-c", program], env=environment, check=True, timeout=60)
+
+
 def test_two_first_starts_at_once_share_one_unpacking(pyz: Path, tmp_path: Path) -> None:
     with ThreadPoolExecutor(2) as both:
         done = list(both.map(lambda _: start(pyz, tmp_path), range(2)))
@@ -136,16 +187,20 @@ def test_two_first_starts_at_once_share_one_unpacking(pyz: Path, tmp_path: Path)
     assert sorted(path.name for path in build.iterdir() if path.is_dir()) == ["unpacked"]
 
 
-def test_what_a_kill_left_half_unpacked_is_made_whole(pyz: Path, tmp_path: Path) -> None:
-    assert start(pyz, tmp_path).returncode == 0
+async def test_what_a_kill_left_half_unpacked_is_made_whole(pyz: Path, tmp_path: Path) -> None:
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    killed = await trio.lowlevel.open_process([sys.executable, pyz, "version"], env=environment, stdout=subprocess.PIPE)
+    with trio.fail_after(60):
+        await until(lambda: any(tmp_path.rglob("partial.tmp/site-packages/*")), every_seconds=0.001)
+        killed.kill()
+        await killed.wait()
     (build,) = builds(tmp_path)
-    (build / "unpacked").rename(build / "partial.tmp")
-    (build / "partial.tmp" / "site-packages" / "bookmark_appliance" / "__main__.py").write_text("half a fi")
+    assert not (build / "unpacked").exists()
 
-    done = start(pyz, tmp_path)
+    done = await trio.to_thread.run_sync(start, pyz, tmp_path)
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert not (build / "partial.tmp").exists()
+    assert sorted(path.name for path in build.iterdir() if path.is_dir()) == ["unpacked"]
 
 
 def test_a_new_build_removes_an_older_one_unless_it_is_in_use(pyz: Path, tmp_path: Path) -> None:
@@ -166,7 +221,7 @@ def test_a_new_build_removes_an_older_one_unless_it_is_in_use(pyz: Path, tmp_pat
 def test_a_running_process_holds_its_build(pyz: Path, tmp_path: Path) -> None:
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "SHIV_INTERPRETER": "1"}
     running = subprocess.Popen(
-        [sys.executable, pyz, "-c", "print('up', flush=True); input()"],
+        [sys.executable, pyz, "-c", "import sys; print('up', flush=True); sys.stdin.read()"],
         env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -180,7 +235,7 @@ def test_a_running_process_holds_its_build(pyz: Path, tmp_path: Path) -> None:
         zipapp_cache.prune(build.parent, keep="another")
         assert build.is_dir()
         running.stdin.close()
-    assert running.returncode == 1  # end of input
+    assert running.returncode == 0
     zipapp_cache.prune(build.parent, keep="another")
     assert not build.exists()
 
@@ -196,6 +251,14 @@ def test_without_a_usable_home_the_temporary_directory_serves(pyz: Path, tmp_pat
     assert (done.returncode, done.stderr) == (0, "")
     (folder,) = temporary.iterdir()
     assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_without_the_right_to_install_chromium_the_command_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert build.install_chromium() == (
+        "Chromium is missing, install it with: apt-get install --yes --no-install-recommends chromium (as root)"
+    )
 
 
 @pytest.mark.parametrize("squatter", ["link", "writable", "file"])
