@@ -42,7 +42,7 @@ class World:
 async def world(
     autojump_clock: MockClock, blocking_database: Database, make_reader: MakeReader
 ) -> AsyncIterator[World]:
-    """Two Readers and a fetcher that answers from a script."""
+    """Two Readers and a fetcher that answers from a script; a test that uses it asks for `autojump_clock` too."""
     async with blocking_database.transaction() as connection:
         readers = [await make_reader(connection, number) for number in ("1", "2")]
     clock = TrioClock()

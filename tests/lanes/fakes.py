@@ -70,10 +70,10 @@ def asura_page(address: str, number: float | None, *, status: int = 200, complet
     slug = path.removeprefix("/comics/")[:-9]
     link = "" if number is None else f'<a href="{path}/chapter/{number:g}">Chapter {number:g}</a>'
     state = "completed" if completed else "ongoing"
-    body = f"""<html><head><title>{slug} | Asura Scans</title><link rel="canonical" href="{address}">
-        <meta property="og:title" content="{slug}"><meta property="og:url" content="{address}"></head><body><h1>{slug}</h1>
-        <astro-island props="{{&quot;title&quot;:[0,&quot;{slug}&quot;],&quot;status&quot;:[0,&quot;{state}&quot;]}}">
-        </astro-island>{link}</body></html>"""
+    props = f"{{&quot;title&quot;:[0,&quot;{slug}&quot;],&quot;status&quot;:[0,&quot;{state}&quot;]}}"
+    body = f"""<html><head><title>{slug} | Asura Scans</title>
+        <link rel="canonical" href="{address}"><meta property="og:title" content="{slug}"></head>
+        <body><h1>{slug}</h1><astro-island props="{props}"></astro-island>{link}</body></html>"""
     return Page(status, {"content-type": "text/html"}, body.encode(), address)
 
 

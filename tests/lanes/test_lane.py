@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 import trio
+from trio.testing import MockClock
 
 from bookmark_appliance.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from bookmark_appliance.lanes.pace import WIRE_MARGIN_MS
@@ -35,7 +36,7 @@ async def set_lane_row(world: World, **columns: int) -> None:
         )
 
 
-async def test_five_due_series_come_to_five_outcomes_and_one_number(world: World) -> None:
+async def test_five_due_series_come_to_five_outcomes_and_one_number(autojump_clock: MockClock, world: World) -> None:
     """LANE-029, LANE-028, LANE-048, LANE-037: due 5, checked 5, one of each; only the successful one gains a number."""
     slugs = ("refused", "no-chapter", "unfetchable", "transport", "success")
     for slug in slugs:
@@ -58,7 +59,7 @@ async def test_five_due_series_come_to_five_outcomes_and_one_number(world: World
     assert len(world.fetcher.fetched) == 4
 
 
-async def test_failure_rows_begin_go_on_and_end(world: World) -> None:
+async def test_failure_rows_begin_go_on_and_end(autojump_clock: MockClock, world: World) -> None:
     """FAIL-001, FAIL-002, FAIL-003, FAIL-004, FAIL-005: the start is kept, the word follows, a success ends the run."""
     await hold_series(world.database, world.readers[0], "s")
     url = asura_url("s")
@@ -74,8 +75,10 @@ async def test_failure_rows_begin_go_on_and_end(world: World) -> None:
     assert seen[0][0][1] == seen[1][0][1] == seen[2][0][1] == START_MS
 
 
-async def test_fetches_keep_the_gap_across_passes_restarts_and_acquisitions(world: World) -> None:
-    """LANE-019: the gap runs from start to start, however long a fetch takes, and a fresh process knows the last one."""
+async def test_fetches_keep_the_gap_across_passes_restarts_and_acquisitions(
+    autojump_clock: MockClock, world: World
+) -> None:
+    """LANE-019: the gap runs from start to start, however long a fetch takes; a fresh process knows the last one."""
     world.fetcher.seconds = 4
     for number in range(4):
         await hold_series(world.database, world.readers[0], f"s{number}")
@@ -93,7 +96,7 @@ async def test_fetches_keep_the_gap_across_passes_restarts_and_acquisitions(worl
     assert max(gaps) <= GAP_MS + WIRE_MARGIN_MS + 10
 
 
-async def test_the_stamp_is_visible_at_fetch_time(world: World) -> None:
+async def test_the_stamp_is_visible_at_fetch_time(autojump_clock: MockClock, world: World) -> None:
     """LANE-020, LANE-021: stamped with now, before anything is asked."""
     await hold_series(world.database, world.readers[0], "s")
     stamps = []
@@ -107,7 +110,9 @@ async def test_the_stamp_is_visible_at_fetch_time(world: World) -> None:
     assert stamps == [START_MS]
 
 
-async def test_a_cancelled_fetch_gives_its_stamp_back_and_leaves_its_row(world: World) -> None:
+async def test_a_cancelled_fetch_gives_its_stamp_back_and_leaves_its_row(
+    autojump_clock: MockClock, world: World
+) -> None:
     """LANE-020, LANE-037, OPS-007: a cut pass is recorded with what it had, and a restart loses no check."""
     await hold_series(world.database, world.readers[0], "done", checked_at=1)
     await hold_series(world.database, world.readers[0], "cut", checked_at=2)
@@ -120,7 +125,7 @@ async def test_a_cancelled_fetch_gives_its_stamp_back_and_leaves_its_row(world: 
     assert [row["due"], row["checked"], row["errors"]] == [2, 1, 0]
 
 
-async def test_a_stamp_that_was_changed_meanwhile_is_not_given_back(world: World) -> None:
+async def test_a_stamp_that_was_changed_meanwhile_is_not_given_back(autojump_clock: MockClock, world: World) -> None:
     """LANE-020: giving back is a compare-and-swap."""
     await hold_series(world.database, world.readers[0], "s", checked_at=2)
 
@@ -135,7 +140,7 @@ async def test_a_stamp_that_was_changed_meanwhile_is_not_given_back(world: World
     assert await series_value(world.database, "s", "latest_checked_at") == 77
 
 
-async def test_a_stamp_that_cannot_be_written_is_an_error_and_no_fetch(world: World) -> None:
+async def test_a_stamp_that_cannot_be_written_is_an_error_and_no_fetch(autojump_clock: MockClock, world: World) -> None:
     """LANE-021, LANE-048: the Series counts as an error, the rest of the pass goes on."""
     await hold_series(world.database, world.readers[0], "bad", checked_at=1)
     await hold_series(world.database, world.readers[0], "good", checked_at=2)
@@ -151,7 +156,9 @@ async def test_a_stamp_that_cannot_be_written_is_an_error_and_no_fetch(world: Wo
     assert [row["due"], row["checked"], row["errors"]] == [2, 2, 1]
 
 
-async def test_a_crash_inside_a_check_is_one_series_error(world: World, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_crash_inside_a_check_is_one_series_error(
+    autojump_clock: MockClock, world: World, caplog: pytest.LogCaptureFixture
+) -> None:
     """LANE-027, LANE-048: logged with its traceback, stamped, counted, and the pass goes on."""
     await hold_series(world.database, world.readers[0], "bad", checked_at=1)
     await hold_series(world.database, world.readers[0], "good", checked_at=2)
@@ -164,7 +171,7 @@ async def test_a_crash_inside_a_check_is_one_series_error(world: World, caplog: 
     assert [record.exc_info is not None for record in caplog.records if "crashed" in record.message] == [True]
 
 
-async def test_two_readers_share_one_fetch_and_both_lists_move(world: World) -> None:
+async def test_two_readers_share_one_fetch_and_both_lists_move(autojump_clock: MockClock, world: World) -> None:
     """LANE-049, LANE-047: one fetch a round; the number is the Series', the Bookmarks' order stays."""
     await hold_series(world.database, world.readers[0], "s")
     await hold_series(world.database, world.readers[1], "s")
@@ -177,14 +184,16 @@ async def test_two_readers_share_one_fetch_and_both_lists_move(world: World) -> 
         assert await cursor.fetchall() == [(181, START_MS), (181, START_MS)]
 
 
-async def test_a_retraction_is_corrected_down(world: World) -> None:
+async def test_a_retraction_is_corrected_down(autojump_clock: MockClock, world: World) -> None:
     """LANE-047: the page says less than what is stored."""
     await hold_series(world.database, world.readers[0], "s", latest=183)
     await world.lane().run_pass()
     assert await series_value(world.database, "s", "latest_chapter_num") == 181
 
 
-async def test_two_refusals_in_a_row_end_the_pass_for_a_quarter_of_an_hour(world: World) -> None:
+async def test_two_refusals_in_a_row_end_the_pass_for_a_quarter_of_an_hour(
+    autojump_clock: MockClock, world: World
+) -> None:
     """LANE-030, LANE-032, LANE-006: the rest stays due; a fresh process waits the backoff out, then goes on."""
     for number in range(4):
         await hold_series(world.database, world.readers[0], f"s{number}")
@@ -210,7 +219,9 @@ async def test_two_refusals_in_a_row_end_the_pass_for_a_quarter_of_an_hour(world
     assert row == (refused_at + 15 * MINUTE_MS,)
 
 
-async def test_another_outcome_between_two_refusals_starts_the_count_anew(world: World) -> None:
+async def test_another_outcome_between_two_refusals_starts_the_count_anew(
+    autojump_clock: MockClock, world: World
+) -> None:
     """LANE-031: refused, not found, refused: the pass goes on to its end."""
     for number, status in enumerate((403, 404, 429, 404)):
         await hold_series(world.database, world.readers[0], f"s{number}", checked_at=number + 1)
@@ -220,7 +231,7 @@ async def test_another_outcome_between_two_refusals_starts_the_count_anew(world:
     assert [row["checked"], row["refused"], row["not_found"]] == [4, 2, 2]
 
 
-async def test_retry_after_lengthens_the_backoff(world: World) -> None:
+async def test_retry_after_lengthens_the_backoff(autojump_clock: MockClock, world: World) -> None:
     """LANE-022, LANE-036: the Site asked for an hour; it counts from the second refusal."""
     for number in range(2):
         await hold_series(world.database, world.readers[0], f"s{number}")
@@ -229,7 +240,9 @@ async def test_retry_after_lengthens_the_backoff(world: World) -> None:
     assert moment == world.clock.now_ms() + HOUR_MS
 
 
-async def test_a_paused_lane_fetches_nothing_and_carries_the_figures_on(world: World) -> None:
+async def test_a_paused_lane_fetches_nothing_and_carries_the_figures_on(
+    autojump_clock: MockClock, world: World
+) -> None:
     """LANE-005, LANE-038, LANE-042: no fetch, no stamp, the pace is the time left; figures come of the row before."""
     await hold_series(world.database, world.readers[0], "s")
     await set_lane_row(world, paused_until=START_MS + HOUR_MS)
@@ -240,7 +253,7 @@ async def test_a_paused_lane_fetches_nothing_and_carries_the_figures_on(world: W
     assert [row["skip"], row["due"], row["gap_ms"]] == ["paused", 0, 0]
 
 
-async def test_a_pause_acts_on_the_rest_of_a_running_pass(world: World) -> None:
+async def test_a_pause_acts_on_the_rest_of_a_running_pass(autojump_clock: MockClock, world: World) -> None:
     """LANE-044: no further fetch once the Owner has paused the Lane."""
     for number in range(3):
         await hold_series(world.database, world.readers[0], f"s{number}")
@@ -254,7 +267,9 @@ async def test_a_pause_acts_on_the_rest_of_a_running_pass(world: World) -> None:
     assert world.fetcher.addresses() == [asura_url("s0")]
 
 
-async def test_what_is_finished_or_dropped_during_a_pass_is_not_fetched(world: World) -> None:
+async def test_what_is_finished_or_dropped_during_a_pass_is_not_fetched(
+    autojump_clock: MockClock, world: World
+) -> None:
     """LANE-044, SER-011: each Series is asked for again before its fetch."""
     for slug in ("a-first", "finished", "dropped", "z-last"):
         await hold_series(world.database, world.readers[0], slug)
@@ -270,14 +285,16 @@ async def test_what_is_finished_or_dropped_during_a_pass_is_not_fetched(world: W
     assert world.fetcher.addresses() == [asura_url("a-first"), asura_url("z-last")]
 
 
-async def test_nothing_eligible_sleeps_for_a_rest(world: World) -> None:
+async def test_nothing_eligible_sleeps_for_a_rest(autojump_clock: MockClock, world: World) -> None:
     """LANE-012: recorded as such."""
     assert await world.lane().run_pass() == START_MS + HOUR_MS
     (row,) = await passes(world.database)
     assert [row["skip"], row["due"], row["checked"]] == ["nothing-eligible", 0, 0]
 
 
-async def test_nothing_due_records_an_empty_skip_and_sleeps_until_something_is(world: World) -> None:
+async def test_nothing_due_records_an_empty_skip_and_sleeps_until_something_is(
+    autojump_clock: MockClock, world: World
+) -> None:
     """LANE-013, LANE-017: the next pass is at the next due moment."""
     await hold_series(world.database, world.readers[0], "s", checked_at=START_MS - 40 * MINUTE_MS)
     assert await world.lane().run_pass() == START_MS + 20 * MINUTE_MS
@@ -285,7 +302,7 @@ async def test_nothing_due_records_an_empty_skip_and_sleeps_until_something_is(w
     assert [row["skip"], row["due"], row["gap_ms"]] == ["", 0, GAP_MS]
 
 
-async def test_a_site_without_a_route_keeps_its_series_due(world: World) -> None:
+async def test_a_site_without_a_route_keeps_its_series_due(autojump_clock: MockClock, world: World) -> None:
     """LANE-008, BRO-018: no browser, no fallback: skipped, unstamped."""
     url = "https://kagane.to/series/019d0001-1111-7001-8222-333344445501"
     await hold_series(world.database, world.readers[0], "k", site="kagane", url=url)
@@ -295,7 +312,7 @@ async def test_a_site_without_a_route_keeps_its_series_due(world: World) -> None
     assert await series_value(world.database, "k", "latest_checked_at", "kagane") == 0
 
 
-async def test_failed_queries_name_themselves(world: World) -> None:
+async def test_failed_queries_name_themselves(autojump_clock: MockClock, world: World) -> None:
     """LANE-009, LANE-004: the Lane tries again after 10 s."""
     async with world.database.connection() as connection:
         await connection.execute("ALTER TABLE bookmarks RENAME TO elsewhere")
@@ -305,7 +322,7 @@ async def test_failed_queries_name_themselves(world: World) -> None:
     assert [row["skip"], row["due"]] == ["due-query", 0]
 
 
-async def test_a_lost_browser_ends_the_pass_and_gives_the_stamp_back(world: World) -> None:
+async def test_a_lost_browser_ends_the_pass_and_gives_the_stamp_back(autojump_clock: MockClock, world: World) -> None:
     """LANE-023, LANE-033, LANE-028: empty skip, unreachable 1, the check does not count."""
     await hold_series(world.database, world.readers[0], "s", checked_at=3)
     world.fetcher.script(asura_url("s"), BrowserLost("gone"))
@@ -316,7 +333,7 @@ async def test_a_lost_browser_ends_the_pass_and_gives_the_stamp_back(world: Worl
 
 
 async def test_more_series_than_seconds_in_a_rest_engage_the_floor(
-    world: World, caplog: pytest.LogCaptureFixture
+    autojump_clock: MockClock, world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     """LANE-018: clamped, said in the row and in the log."""
     async with world.database.transaction() as connection:
@@ -338,7 +355,7 @@ async def test_more_series_than_seconds_in_a_rest_engage_the_floor(
     assert any("asura" in record.message and record.levelno == logging.WARNING for record in caplog.records)
 
 
-async def test_a_chapter_published_later_appears_after_the_next_poll(world: World) -> None:
+async def test_a_chapter_published_later_appears_after_the_next_poll(autojump_clock: MockClock, world: World) -> None:
     """LANE-002, LANE-017: pass, sleep, repeat; the first pass at once, and the next when the rest is over."""
     url = asura_url("s")
     await hold_series(world.database, world.readers[0], "s")
@@ -349,7 +366,9 @@ async def test_a_chapter_published_later_appears_after_the_next_poll(world: Worl
     assert await series_value(world.database, "s", "latest_chapter_num") == 182
 
 
-async def test_a_sleeping_lane_looks_at_its_rows_every_minute_and_records_no_pass_for_it(world: World) -> None:
+async def test_a_sleeping_lane_looks_at_its_rows_every_minute_and_records_no_pass_for_it(
+    autojump_clock: MockClock, world: World
+) -> None:
     """LANE-002, LANE-043, LANE-044: with no word of it, a forced check is seen within 60 s; looks leave no row."""
     await hold_series(world.database, world.readers[0], "s", checked_at=START_MS - 1)
     async with trio.open_nursery() as nursery:
@@ -363,7 +382,7 @@ async def test_a_sleeping_lane_looks_at_its_rows_every_minute_and_records_no_pas
         nursery.cancel_scope.cancel()
 
 
-async def test_a_nudge_ends_a_sleep_only_when_there_is_something_to_do(world: World) -> None:
+async def test_a_nudge_ends_a_sleep_only_when_there_is_something_to_do(autojump_clock: MockClock, world: World) -> None:
     """LANE-002, LANE-044: a wakeup carries no command; the rows do."""
     await hold_series(world.database, world.readers[0], "s", checked_at=START_MS - 1)
     lane = world.lane()
@@ -385,7 +404,7 @@ def row_at(ran_at: int) -> LanePass:
     return LanePass("asura", ran_at, "", 0, 0, GAP_MS, False, 0, 0, 0, 0, 0, 0)
 
 
-async def test_two_passes_in_one_millisecond_are_two_rows(world: World) -> None:
+async def test_two_passes_in_one_millisecond_are_two_rows(autojump_clock: MockClock, world: World) -> None:
     """LANE-040: the second takes the next free one."""
     async with world.database.transaction() as connection:
         assert [await record_pass(connection, row_at(START_MS), START_MS) for _ in range(3)] == [
@@ -395,7 +414,7 @@ async def test_two_passes_in_one_millisecond_are_two_rows(world: World) -> None:
         ]
 
 
-async def test_rows_older_than_a_fortnight_go_with_the_next_insert(world: World) -> None:
+async def test_rows_older_than_a_fortnight_go_with_the_next_insert(autojump_clock: MockClock, world: World) -> None:
     """LANE-041: any Site's; a row exactly at the cutoff is kept."""
     assert RETENTION_MS == 14 * DAY_MS
     async with world.database.transaction() as connection:
