@@ -39,12 +39,10 @@ def parse_chapter(digits: str) -> Chapter | None:
 
 def highest_chapter(published: Iterable[str]) -> Chapter | None:
     """The highest of `published`, each of which NUMBER_PATTERN matched; of equal ones the first."""
-    number, digits = max(
-        ((number, digits) for digits in published if (number := float(digits)) <= HIGHEST_CHAPTER),
-        key=lambda chapter: chapter[0],
-        default=(0.0, ""),
-    )
-    return Chapter(number, f"Chapter {digits}") if digits else None
+    spelled = list(published)
+    numbers = list(map(float, spelled))
+    highest = max((number for number in numbers if number <= HIGHEST_CHAPTER), default=None)
+    return None if highest is None else Chapter(highest, f"Chapter {spelled[numbers.index(highest)]}")
 
 
 def chapter_label(number: float) -> str:

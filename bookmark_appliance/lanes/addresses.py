@@ -10,8 +10,8 @@ _ABSOLUTE_HTTPS = re.compile(r"(?i:https)://[^/?#@\s\\]+(?:[/?#]\S*)?")
 
 
 def own_prefix(host: str) -> str:
-    """A pattern for what may stand before the path of a link to `host`: nothing, or its origin."""
-    return rf"(?i:(?:https?:)?//{re.escape(host)}(?::443)?(?=/))?"
+    """A pattern for what may stand before the path of a link to `host` on a line of its own: its origin or nothing."""
+    return rf"(?m:^)[\"' \t]*+(?:(?i:(?:https?:)?//{re.escape(host)})(?::443)?(?=/))?"
 
 
 def cover_address(series_url: str, candidates: Iterable[str]) -> str | None:

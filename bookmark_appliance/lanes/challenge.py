@@ -2,7 +2,7 @@
 
 import re
 
-from bookmark_appliance.lanes.tags import Markup, RawElement
+from bookmark_appliance.lanes.tags import Markup, Tag
 
 _MARKERS = ("/cdn-cgi/challenge-platform/h/", "_cf_chl_opt", "/orchestrate/chl_page/")
 """Not the bare prefix: the jsd script below it sits in ordinary pages."""
@@ -21,7 +21,7 @@ def is_challenge(markup: Markup) -> bool:
     )
 
 
-def running_scripts(markup: Markup) -> list[RawElement]:
+def running_scripts(markup: Markup) -> list[Tag]:
     """The scripts that a browser would run; a block of data is none, and may quote a visitor."""
     return [
         element

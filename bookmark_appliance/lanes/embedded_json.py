@@ -7,6 +7,9 @@ from typing import Any
 MAX_EMBEDDED = 256 * 1024
 """Characters of embedded JSON that are parsed a page. A page with more leaves the hint in doubt, so it is false."""
 
+MAX_COMMAS = 400_000
+"""Commas of a JSON body, a cheap bound on its members; an answer of this length that is real has about 150,000."""
+
 
 def parse_embedded(text: str) -> Any:
     """The value of `text`; None when it is no JSON or too deeply nested for a page of ours."""

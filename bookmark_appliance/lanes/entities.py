@@ -10,24 +10,29 @@ import html
 import re
 from html.entities import html5
 
-_REFERENCE = re.compile(r"&(?:#(?:0*+([0-9]{1,7})|[xX]0*+([0-9a-fA-F]{1,6}));?|([a-zA-Z][a-zA-Z0-9]{1,31}+)(;|(?!=)))")
+MAX_REFERENCES = 30_000
+"""References decoded in one value, `&quot;` and `&amp;` aside; later ones stay as written."""
+
+_REFERENCE = re.compile(
+    r"&(?!amp;)(?:#(?:0*+([0-9]{1,7})|[xX]0*+([0-9a-fA-F]{1,6}));?|([a-zA-Z][a-zA-Z0-9]{1,31}+)(;|(?!=)))"
+)
 """32 characters hold the longest name there is; longer runs stay as they are."""
 
 
 def unescape(value: str) -> str:
-    """`value` with its character references decoded. Linear; never raises."""
-    value = value.replace("&quot;", '"')  # yields no `&`, so it may go first; escaped JSON is full of them
-    references = value.count("&")
-    if not references:
+    """`value` with its character references decoded; a decoded line break becomes a space. Linear; never raises."""
+    if "&" not in value:
         return value
-    if value.count("&amp;") == references:
-        return value.replace("&amp;", "&")
-    return _REFERENCE.sub(_decode, value)
+    # `&quot;` yields no `&`, so it may go first: escaped JSON is full of it. Whatever yields `&` goes last.
+    value = value.replace("&quot;", '"')
+    return _REFERENCE.sub(_decode, value, count=MAX_REFERENCES).replace("&amp;", "&")
 
 
 def _decode(reference: re.Match[str]) -> str:
     decimal, hexadecimal, name, semicolon = reference.groups()
     if name is not None:
-        return html5.get(name + semicolon, reference[0])
-    # The tables of html.unescape know which numbers stand for another character and which for none.
-    return html.unescape(f"&#{decimal};" if decimal is not None else f"&#x{hexadecimal};")
+        decoded = html5.get(name + semicolon, reference[0])
+    else:
+        # The tables of html.unescape know which numbers stand for another character and which for none.
+        decoded = html.unescape(f"&#{decimal};" if decimal is not None else f"&#x{hexadecimal};")
+    return {"&": "&amp;", "\n": " ", "\r": " "}.get(decoded, decoded)

@@ -16,8 +16,8 @@ from bookmark_appliance.lanes.site import NOTHING_READ, Reading, Site
 from bookmark_appliance.lanes.tags import MAX_ADDRESS, Markup
 
 _HOST = "asurascans.com"
-_SERIES = re.compile(rf"{own_prefix(_HOST)}/comics/([^/?#]+)(?:[/?#]|\Z)")
-_CHAPTER = re.compile(rf"{own_prefix(_HOST)}/comics/([^/?#]+)/chapter/({NUMBER_PATTERN})")
+_SERIES = re.compile(rf"{own_prefix(_HOST)}/comics/([^/?# \t\n]+)(?:[/?#]|\Z)")
+_CHAPTER = re.compile(rf"{own_prefix(_HOST)}/comics/([^/?# \t\n]+)/chapter/({NUMBER_PATTERN})")
 _HASH = re.compile(r"-[0-9a-f]{8}\Z")
 _TITLE_TAIL = re.compile(r"\s*\|\s*asura scans\Z")
 _STATUS_WORDS = frozenset({"ongoing", "completed", "hiatus", "dropped", "axed"})
@@ -32,8 +32,9 @@ def read(series_url: str, markup: Markup) -> Reading:
     slug = _HASH.sub("", _slug(series_url))
     if not slug:
         return NOTHING_READ
-    found = filter(None, map(_CHAPTER.match, markup.chapter_links()))
-    digits = [match[2] for match in found if _is_own(slug, unquote(match[1]))]
+    listed = _CHAPTER.findall(markup.chapter_links())
+    own = {written for written in {written for written, _ in listed} if _is_own(slug, unquote(written))}
+    digits = [number for written, number in listed if written in own]
     if not digits and not any(_is_own(slug, _slug(address)) for address in _addresses_of_itself(markup)):
         return NOTHING_READ
     return Reading(

@@ -12,17 +12,20 @@ import msgspec
 from bookmark_appliance.chapter import NUMBER_PATTERN, highest_chapter
 from bookmark_appliance.lanes.addresses import cover_address, own_prefix
 from bookmark_appliance.lanes.challenge import running_scripts
+from bookmark_appliance.lanes.embedded_json import MAX_COMMAS
 from bookmark_appliance.lanes.entities import unescape
 from bookmark_appliance.lanes.site import NOTHING_READ, BrowserRead, Reading, Site
 from bookmark_appliance.lanes.tags import Markup
 
 _HOST = "comix.to"
 _PAGE = re.compile(r"(https://comix\.to/title/[^/?#]+/?)(?:[?#].*)?", re.DOTALL)
-_ID = re.compile(rf"{own_prefix(_HOST)}/title/([^/?#-]+)(?=[-/?#]|\Z)")
-_CHAPTER = re.compile(rf"{own_prefix(_HOST)}/title/([^/?#-]+)[^/?#]*/[^/?#-]+-chapter-({NUMBER_PATTERN})")
+_ID = re.compile(rf"{own_prefix(_HOST)}/title/([^/?# \t\n-]+)(?=[-/?#]|\Z)")
+_CHAPTER = re.compile(
+    rf"{own_prefix(_HOST)}/title/([^/?# \t\n-]+)[^/?# \t\n]*/[^/?# \t\n-]+-chapter-({NUMBER_PATTERN})"
+)
 _IMAGE = re.compile(r"https://static\.comix\.to/[A-Za-z0-9@/_-]+\.(?:jpg|jpeg|png|webp)")
 _CHECK_PATH = "/@waf/"
-_CHECK_JSON = re.compile(r'\s*\{[^<>]*"captcha_required"(?!\s*:\s*(?:false|null|0))')
+_CHECK_JSON = re.compile(r'\s*\{.*"captcha_required"(?!\s*:\s*(?:false|null|0))', re.DOTALL)
 _MAX_DETAILS = 1_000
 
 
@@ -58,6 +61,8 @@ def read(series_url: str, markup: Markup) -> Reading:
 
 def _own_detail(own_id: str, markup: Markup) -> _Detail | None:
     blob = next((raw.text for raw in markup.raw_elements if raw.attribute("id") == "initial-data"), "")
+    if blob.count(",") > MAX_COMMAS:
+        return None
     try:
         queries = msgspec.json.decode(blob, type=_InitialData).queries
     except (msgspec.MsgspecError, RecursionError, UnicodeError):
@@ -92,10 +97,9 @@ def _machinery(markup: Markup) -> Iterator[str]:
     for script in running_scripts(markup):
         yield script.text
         yield script.attribute("src")
-    for tag in markup.tags("base|form|iframe|img|link|meta"):
-        yield from (tag.attribute(name) for name in ("href", "action", "src", "content"))
-    for tag in markup.raw_elements:
-        yield tag.attribute("src")
+    for tag in markup.tags_naming(_CHECK_PATH):
+        if tag.name != "a":
+            yield from (tag.attribute(name) for name in ("href", "action", "src", "content"))
 
 
 def page_address(series_url: str) -> str | None:

@@ -30,20 +30,21 @@ def read(series_url: str, markup: Markup) -> Reading:
     if _title(markup).startswith("error 404"):
         raise MissingSeries("the page is titled Error 404")
     block = next((tag for tag in markup.tags_naming("chapters-list") if tag.attribute("id") == "chapters-list"), None)
-    chapters = _chapters(markup.chapter_links())
-    listed = _chapters(markup.chapter_links(block.end, _end_of_element(markup, block))) if block else []
+    start, end = (block.end, _end_of_element(markup, block)) if block else (0, 0)
+    listed = _CHAPTER.findall(markup.chapter_links(start, end))
+    found = [
+        *_CHAPTER.findall(markup.chapter_links(0, start)),
+        *listed,
+        *_CHAPTER.findall(markup.chapter_links(end)),
+    ]
     # Of equally frequent ids, most_common gives the first on the page.
-    own = Counter(manga for manga, _ in listed or chapters).most_common(1)
+    own = Counter(manga for manga, _ in listed or found).most_common(1)
     return Reading(
-        latest=highest_chapter(digits for manga, digits in chapters if own and manga == own[0][0]),
+        latest=highest_chapter(digits for manga, digits in found if own and manga == own[0][0]),
         cover=cover_address(series_url, meta_contents(markup, "og:image")),
         completed={word.lower() for word in _STATUS_PAIR.findall(markup.flat)} == {"completed"},
         landmarks=block is not None,
     )
-
-
-def _chapters(links: list[str]) -> list[tuple[str, str]]:
-    return [match.groups() for match in map(_CHAPTER.match, links) if match]  # type: ignore[misc]
 
 
 def _title(markup: Markup) -> str:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from bookmark_appliance.chapter import chapter_digits, highest_chapter
+from bookmark_appliance.lanes.embedded_json import MAX_COMMAS
 from bookmark_appliance.lanes.site import NOTHING_READ, BrowserRead, Reading, RefusingBody, Site, UnreadableBody
 from bookmark_appliance.lanes.tags import Markup
 
@@ -51,8 +52,8 @@ def read(series_url: str, markup: Markup) -> Reading:
     text = markup.text.removeprefix("\ufeff")
     if _HTML.match(text):
         raise RefusingBody("HTML where JSON was asked")
-    own = _SERIES.match(series_url)
-    series = _series(text)
+    own = _SERIES.fullmatch(series_url)
+    series = _series(text) if text.count(",") <= MAX_COMMAS else None
     if not own or not series or str(series.series_id or own[1]).lower() != own[1].lower():
         return NOTHING_READ
     books = _decoded(series.series_books, list[_Book | list[msgspec.Raw] | _Scalar])

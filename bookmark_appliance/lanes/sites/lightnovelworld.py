@@ -5,7 +5,7 @@ SITE-032 to SITE-037; all facts were measured once, on 2026-08-11 (docs/SITES.md
 
 import re
 from collections import defaultdict
-from typing import Any
+from typing import Any, NamedTuple
 
 from bookmark_appliance.chapter import HIGHEST_CHAPTER, NUMBER_PATTERN, Chapter, highest_chapter
 from bookmark_appliance.lanes.addresses import cover_address, meta_contents, own_prefix
@@ -14,11 +14,13 @@ from bookmark_appliance.lanes.site import Reading, Site
 from bookmark_appliance.lanes.tags import Markup
 
 _HOST = "lightnovelworld.net"
-_CHAPTER = re.compile(rf"{own_prefix(_HOST)}/([^/?#]+)-chapter-({NUMBER_PATTERN})")
+_CHAPTER = re.compile(rf"{own_prefix(_HOST)}/([^/?# \t\n]+)-chapter-({NUMBER_PATTERN})")
 _SERIES = re.compile(rf"{own_prefix(_HOST)}(/novel/[^/?#]+)/?(?:[?#]|\Z)")
 _HEAD_END = re.compile(r"</head(?=[\s>])|<body(?=[\s>])", re.IGNORECASE)
 _THREAD = frozenset({"wpd-threads", "wpd-thread-wrapper"})
 _NO_CONTAINER = frozenset({"a", "base", "link", "meta", "noscript", "script", "style", "title"})
+_MAX_GROUPS = 1_000
+"""Chapter slugs on one page; with more it is no Series page."""
 _COMPLETED = frozenset({"https://schema.org/CompletedActionStatus", "http://schema.org/CompletedActionStatus"})
 
 
@@ -44,33 +46,40 @@ def _start_of_thread(markup: Markup) -> int | None:
     return None
 
 
-def _latest(links: list[str]) -> Chapter | None:
+class _Group(NamedTuple):
+    """The links of one chapter slug."""
+
+    size: int
+    lowest: float
+    highest: Chapter
+
+
+def _latest(links: str) -> Chapter | None:
     """The highest chapter of the largest group of links of one chapter slug, and of the groups that continue it.
 
     A group continues when its lowest number is the next after the highest counted so far. One whose highest number
     comes right before the lowest belongs too, and can't change the answer.
     """
-    groups: defaultdict[str, list[str]] = defaultdict(list)
-    for match in filter(None, map(_CHAPTER.match, links)):
-        groups[match[1]].append(match[2])
-    published = {
-        slug: numbers
-        for slug, digits in groups.items()
-        if (numbers := [number for number in digits if float(number) <= HIGHEST_CHAPTER])
-    }
-    if not published:
+    by_slug: defaultdict[str, list[str]] = defaultdict(list)
+    for slug, digits in _CHAPTER.findall(links):
+        by_slug[slug].append(digits)
+    if len(by_slug) > _MAX_GROUPS:
         return None
-    largest = max(published, key=lambda slug: len(published[slug]))
-    counted = published.pop(largest)
-    highest = max(map(float, counted))
-    others = [(min(map(float, digits)), digits) for digits in published.values()]
-    for lowest, digits in sorted(others, key=lambda group: group[0]):
-        if lowest > highest + 1:
-            break
-        if lowest > highest:
-            counted += digits
-            highest = max(map(float, digits))
-    return highest_chapter(counted)
+    groups = list(filter(None, map(_group, by_slug.values())))
+    if not groups:
+        return None
+    # Of equals, max gives the first on the page.
+    latest = max(groups, key=lambda group: group.size).highest
+    for group in sorted(groups, key=lambda group: group.lowest):
+        if latest.number < group.lowest <= latest.number + 1:
+            latest = group.highest
+    return latest
+
+
+def _group(digits: list[str]) -> _Group | None:
+    numbers = [number for number in map(float, digits) if number <= HIGHEST_CHAPTER]
+    highest = highest_chapter(digits)
+    return _Group(len(numbers), min(numbers), highest) if highest else None
 
 
 def _completed(series_url: str, markup: Markup, thread: int | None) -> bool:

@@ -11,14 +11,15 @@ from urllib.parse import unquote
 from bookmark_appliance.chapter import NUMBER_PATTERN, highest_chapter
 from bookmark_appliance.lanes.addresses import cover_address, meta_contents, own_prefix
 from bookmark_appliance.lanes.site import NOTHING_READ, BrowserRead, Reading, Site
-from bookmark_appliance.lanes.tags import MAX_TAGS, Markup
+from bookmark_appliance.lanes.tags import Markup
 
 _HOST = "novelfull.com"
-_SERIES = re.compile(r"https://novelfull\.com/([^/?#]+)\.html(?:[?#].*)?", re.DOTALL)
-_CHAPTER = re.compile(rf"{own_prefix(_HOST)}/?([^/?#]+)/chapter-({NUMBER_PATTERN})")
-_STATUS_LINK = re.compile(rf"{own_prefix(_HOST)}/status/([^/?#]+)/?(?:[?#]|\Z)")
+_SERIES = re.compile(r"https://novelfull\.com/([^/?# \t\n]+)\.html(?:[?#].*)?", re.DOTALL)
+_CHAPTER = re.compile(rf"{own_prefix(_HOST)}/?([^/?# \t\n]+)/chapter-({NUMBER_PATTERN})")
+_STATUS_LINK = re.compile(rf"{own_prefix(_HOST)}/status/([^/?# \t\n]+)/?(?:[?#]|\Z)")
 _STATUS_HEADING = re.compile(r">\s*+status\s*+:?+\s*+</(?:h[1-6]|b|strong|th|dt|label)\s*+>", re.IGNORECASE)
 _ROW_END = re.compile(r"</(?:div|li|tr|dd|dl|p|ul)(?=[\s>])|<(?:h[1-6]|div|li|tr|dt|p|ul|nav)(?=[\s>])", re.IGNORECASE)
+_MAX_ROWS = 20
 _MAX_BLOCK = 4_000
 """Characters of the Status row, and of the book block, that are looked at."""
 
@@ -32,9 +33,10 @@ def read(series_url: str, markup: Markup) -> Reading:
     if not own:
         return NOTHING_READ
     slug = unquote(own[1])
-    found = filter(None, map(_CHAPTER.match, markup.chapter_links()))
+    listed = _CHAPTER.findall(markup.chapter_links())
+    spellings = {written for written in {written for written, _ in listed} if unquote(written) == slug}
     return Reading(
-        latest=highest_chapter(match[2] for match in found if unquote(match[1]) == slug),
+        latest=highest_chapter(number for written, number in listed if written in spellings),
         cover=cover_address(series_url, _covers(markup)),
         completed=_statuses(markup) == {"completed"},
         landmarks=any(tag.attribute("id") == "list-chapter" for tag in markup.tags_naming("list-chapter")),
@@ -54,7 +56,7 @@ def _covers(markup: Markup) -> Iterator[str]:
 def _statuses(markup: Markup) -> set[str]:
     """The statuses linked in the row headed Status; a menu may link to all of them."""
     statuses: set[str] = set()
-    for heading in islice(_STATUS_HEADING.finditer(markup.flat), MAX_TAGS):
+    for heading in islice(_STATUS_HEADING.finditer(markup.flat), _MAX_ROWS):
         start = heading.end()
         row_end = _ROW_END.search(markup.flat, start, start + _MAX_BLOCK)
         for anchor in markup.tags("a", start, row_end.start() if row_end else start + _MAX_BLOCK):
