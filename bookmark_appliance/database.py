@@ -214,7 +214,8 @@ class Database:
         """Close the connections that are at home; lent ones are closed as they come back."""
         self._closed = True
         while self._idle:
-            self._idle.pop()[0].pgconn.finish()
+            connection, _ = self._idle.pop()
+            connection.pgconn.finish()
 
 
 @asynccontextmanager
