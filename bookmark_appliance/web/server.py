@@ -72,10 +72,11 @@ async def serve_web(
         await _Connection(wrapper, config, context, stream, limits).run()
 
     listeners = await trio.open_tcp_listeners(port, host=bind)
+    host, bound_port = listeners[0].socket.getsockname()[:2]
     async with trio.open_nursery() as connections:
         async with trio.open_nursery() as accepting:
             await accepting.start(_accept, run_connection, listeners, connections)
-            task_status.started(listeners[0].socket.getsockname()[:2])
+            task_status.started((host, bound_port))
             await shutdown.wait()
             accepting.cancel_scope.cancel()
         await context.terminated.set()

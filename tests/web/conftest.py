@@ -78,6 +78,7 @@ class Web:
     """What a test of the API reaches for."""
 
     app: Quart
+    context: WebContext
     database: Database
     clock: SetClock
     reader: Client
@@ -112,4 +113,6 @@ async def web(database: Database, token_key: Secret) -> Web:
     async with database.transaction() as connection:
         readers = [await add_reader(connection, name, token_key) for name in ("201", "202")]
     clients = [Client(app, derive_credential(token_key, reader.discord_id, 0).reveal()) for reader in readers]
-    return Web(app, database, clock, clients[0], clients[1], Client(app), readers[0].id, readers[1].id, created)
+    return Web(
+        app, context, database, clock, clients[0], clients[1], Client(app), readers[0].id, readers[1].id, created
+    )
