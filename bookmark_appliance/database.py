@@ -8,7 +8,9 @@ DatabaseError
 What goes wrong with a statement itself stays a psycopg error. No text of these errors holds the connection URL.
 """
 
+import contextlib
 import logging
+import re
 import select
 from collections import deque
 from collections.abc import AsyncIterator
@@ -84,6 +86,8 @@ async def connect(
     text = url.reveal() if isinstance(url, Secret) else url
     try:
         given = psycopg.conninfo.conninfo_to_dict(text)
+        if not re.fullmatch(r"[0-9,]*", str(given.get("port") or ""), re.ASCII):
+            raise psycopg.ProgrammingError("no port")  # what a slash in a password makes of it
     except psycopg.ProgrammingError:
         # The parser quotes what it could not read, which may be a password with an unescaped slash.
         raise DatabaseRefused("the database URL cannot be read (special characters are percent-encoded)") from None
@@ -152,7 +156,7 @@ class Database:
             connection = await self._borrow()
             try:
                 yield connection
-            except psycopg.OperationalError as error:
+            except psycopg.Error as error:
                 if connection.closed:
                     raise DatabaseUnavailable("the connection to the database was lost") from error
                 raise
@@ -172,9 +176,12 @@ class Database:
             yield connection
 
     async def _take_place(self) -> None:
+        # Trio's acquire is a full turn of its scheduler even when a place is free.
+        with contextlib.suppress(trio.WouldBlock):
+            return self._free_places.acquire_nowait()
         with trio.move_on_after(self._acquire_seconds):
             await self._free_places.acquire()
-            return
+            return None
         raise PoolExhausted("every database connection is in use")
 
     async def _borrow(self) -> TrioConnection:

@@ -2,7 +2,7 @@
 
 Three locks, all given back by the kernel when a process dies:
 
-- `serve.lock`, held by `serve` for its whole life: one a data folder.
+- `postgres.serve`, held by `serve` for its whole life: one a data folder.
 - `postgres.users`, shared by everyone who uses the server; whoever gets it alone knows that nobody does.
 - `postgres.turn`, held for a moment while deciding: start, join, stop.
 
@@ -64,12 +64,13 @@ class EmbeddedPostgres:
     """The server of one data folder, as one process uses it. See embedded_postgres for the usual way."""
 
     def __init__(self, data_dir: Path, *, serve: bool, settings: Mapping[str, str]) -> None:
+        data_dir = data_dir.resolve()
         self._data_dir = data_dir
         self._serve = serve
         self._settings = settings
         self._child: subprocess.Popen[bytes] | None = None
         self._files: PostgresFiles | None = None
-        self._serving = FileLock(data_dir / "serve.lock")
+        self._serving = FileLock(data_dir / "postgres.serve")
         self._users = FileLock(data_dir / "postgres.users")
         self._turn = FileLock(data_dir / "postgres.turn")
 
@@ -129,36 +130,22 @@ class EmbeddedPostgres:
         async with self._turn.turn():
             self._users.try_shared()
             found = read_postmaster(files.cluster)
-            if found is not None and works_in(found[0], files.cluster):
-                await self._until_ready(files, None)
-            else:
-                # Not ended with us: another command may join it, and then the last one stops it.
-                await self._start_new(files, ends_with_us=None)
+            if found is not None and works_in(found[0], files.cluster) and await _is_ready(files, None):
+                return
+            # Not ended with us: another command may join it, and then the last one stops it.
+            await self._start_new(files, ends_with_us=None)
 
     async def _start_new(self, files: PostgresFiles, *, ends_with_us: signal.Signals | None) -> None:
+        files.log.touch(mode=0o600)
+        if files.log.stat().st_size > _BIGGEST_LOG:
+            os.truncate(files.log, 0)
         await _init_if_new(files)
         _write_access_rules(files)
         await _clear_remains(files.cluster)
-        if files.log.exists() and files.log.stat().st_size > _BIGGEST_LOG:
-            files.log.write_bytes(b"")
         arguments = server_arguments(files, self._settings)
         self._child = launch(files, "postgres", arguments, ends_with_us=ends_with_us)
-        await self._until_ready(files, self._child)
-
-    async def _until_ready(self, files: PostgresFiles, child: subprocess.Popen[bytes] | None) -> None:
-        """Crash recovery takes as long as it takes: wait while the process lives, and say so."""
-        said = trio.current_time()
-        while True:
-            pid, state = read_postmaster(files.cluster) or (0, "")
-            if state == "ready" and (child is None or child.pid == pid):
-                return
-            ended = child.poll() is not None if child is not None else not works_in(pid, files.cluster)
-            if ended:
-                raise EmbeddedFailed(f"PostgreSQL did not start; see {files.log}")
-            if trio.current_time() - said > _SAY_SECONDS:
-                said = trio.current_time()
-                logger.info("waiting for PostgreSQL, which recovers from an unclean stop")
-            await trio.sleep(POLL_SECONDS)
+        if not await _is_ready(files, self._child):
+            raise EmbeddedFailed(f"PostgreSQL did not start; see {files.log}")
 
 
 @asynccontextmanager
@@ -177,6 +164,21 @@ async def embedded_postgres(
     finally:
         with trio.CancelScope(shield=True):
             await server.stop()
+
+
+async def _is_ready(files: PostgresFiles, child: subprocess.Popen[bytes] | None) -> bool:
+    """Wait until the server answers (true) or has ended (false). Crash recovery takes as long as it takes."""
+    said = trio.current_time()
+    while True:
+        pid, state = read_postmaster(files.cluster) or (0, "")
+        if state == "ready" and (child is None or child.pid == pid):
+            return True
+        if (child.poll() is not None) if child is not None else not works_in(pid, files.cluster):
+            return False
+        if trio.current_time() - said > _SAY_SECONDS:
+            said = trio.current_time()
+            logger.info("waiting for PostgreSQL, which recovers from an unclean stop")
+        await trio.sleep(POLL_SECONDS)
 
 
 async def _end_any(files: PostgresFiles, child: subprocess.Popen[bytes] | None) -> None:
@@ -231,12 +233,8 @@ def _sync_folder(folder: Path) -> None:
 
 def _write_access_rules(files: PostgresFiles) -> None:
     """Only over the socket, and only the service user and, where that is another one, root."""
-    names = {files.user.name, "root"} if os.geteuid() == 0 else {files.user.name}
-    rules = {
-        "pg_hba.conf": f"local all {_ROLE} peer map={_MAP}\n",
-        "pg_ident.conf": "".join(f'{_MAP} "{name}" {_ROLE}\n' for name in sorted(names)),
-    }
-    for name, text in rules.items():
-        path = files.cluster / name
-        path.write_text(text)
-        os.chown(path, files.user.uid, files.user.gid)
+    names = sorted({files.user.name, "root"} if os.geteuid() == 0 else {files.user.name})
+    files.access_rules.write_text(f"local all {_ROLE} peer map={_MAP}\n")
+    files.access_names.write_text("".join(f'{_MAP} "{name}" {_ROLE}\n' for name in names))
+    for path in (files.access_rules, files.access_names):
+        path.chmod(0o644)

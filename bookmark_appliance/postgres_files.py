@@ -2,6 +2,7 @@
 
     DATA_DIR/postgres/              the cluster (mode 0700, the service user's own)
     DATA_DIR/postgres.log           what the server says
+    DATA_DIR/postgres.hba, .ident   who may connect: ours, outside what the service user may write
     DATA_DIR/run/                   the socket (0700), or a folder under /run or /tmp when that path is too long
     DATA_DIR/postgres-18-<build>/   the programs, where those of the package lie out of the service user's reach
 
@@ -56,6 +57,8 @@ class PostgresFiles:
     user: ServiceUser
     cluster: Path
     log: Path
+    access_rules: Path
+    access_names: Path
     socket_folder: Path
     programs: Path
     """The `bin` folder."""
@@ -67,10 +70,15 @@ def prepare_files(data_dir: Path) -> PostgresFiles:
     make_data_dir(data_dir)
     if os.geteuid() == 0:
         _refuse_closed_folders(data_dir, user)
+    cluster = data_dir / "postgres"
+    if cluster.exists() and (owner := cluster.stat().st_uid) != user.uid:
+        raise EmbeddedRefused(f"{cluster} belongs to user id {owner}; PostgreSQL would run as {user.name!r}")
     return PostgresFiles(
         user=user,
-        cluster=data_dir / "postgres",
+        cluster=cluster,
         log=data_dir / "postgres.log",
+        access_rules=data_dir / "postgres.hba",
+        access_names=data_dir / "postgres.ident",
         socket_folder=_private_folder(socket_folder(data_dir), user),
         programs=_programs(data_dir, user),
     )

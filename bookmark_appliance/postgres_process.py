@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -60,6 +61,7 @@ def launch(
     Must be called from the thread that lives as long as the process: the parent-death signal comes when the *thread*
     that made the child ends, and Trio's own process starter uses a worker thread.
     """
+    assert threading.current_thread() is threading.main_thread()
     user = files.user
     command = [sys.executable, "-I", "-S", postgres_launch.__file__, str(user.uid), str(user.gid), str(os.getpid())]
     command += [str(int(ends_with_us or 0)), str(files.programs / program), *arguments]
@@ -78,7 +80,13 @@ def launch(
 
 def server_arguments(files: PostgresFiles, settings: Mapping[str, str]) -> list[str]:
     """What `postgres` is started with: every setting stands on its command line, none in a file that grows old."""
-    given = {**SETTINGS, "unix_socket_directories": str(files.socket_folder), **settings}
+    given = {
+        **SETTINGS,
+        "unix_socket_directories": str(files.socket_folder),
+        "hba_file": str(files.access_rules),
+        "ident_file": str(files.access_names),
+        **settings,
+    }
     return ["-D", str(files.cluster), *(part for key, value in given.items() for part in ("-c", f"{key}={value}"))]
 
 

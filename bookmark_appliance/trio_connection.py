@@ -22,7 +22,7 @@ from psycopg.pq.abc import PGconn
 from psycopg.rows import AsyncRowFactory, TupleRow, tuple_row
 from psycopg.transaction import AsyncTransaction
 
-from bookmark_appliance.postgres_waiting import TrioWaiter, Waiter
+from bookmark_appliance.postgres_waiting import BlockingWaiter, TrioWaiter, Waiter
 
 logger = logging.getLogger(__name__)
 
@@ -169,7 +169,8 @@ class TrioConnection(psycopg.AsyncConnection[TupleRow]):
         """Ask the server to end the statement that runs here. Raises CancellationTimeout after `timeout` seconds."""
         if not self._should_cancel():
             return
-        with trio.move_on_after(timeout):
+        # Shielded: it is asked for when something was cancelled, and it has an end of its own.
+        with trio.move_on_after(timeout, shield=True):
             await self.waiter.run_connecting(self._cancel_gen())
             return
         raise psycopg.errors.CancellationTimeout("the server did not take the cancellation in time")
@@ -200,6 +201,12 @@ class TrioConnection(psycopg.AsyncConnection[TupleRow]):
         if not self.closed:
             trio.lowlevel.notify_closing(self.pgconn.socket)
         await super().close()
+
+
+class BlockingConnection(TrioConnection):
+    """Blocks the thread while a query runs: for tests whose clock must stand still meanwhile."""
+
+    waiter = BlockingWaiter()
 
 
 async def _with_addresses(params: ConnDict) -> ConnDict:

@@ -52,6 +52,16 @@ async def seed_owner(connection: TrioConnection, discord_id: str, token_key: Sec
         await connection.execute("INSERT INTO readers (discord_id, token_sha256) VALUES (%s, %s)", (discord_id, digest))
 
 
+async def count_readers(connection: TrioConnection) -> int:
+    """How many Readers there are; 0 where the table is still to be made."""
+    table = await (await connection.execute("SELECT to_regclass('readers') IS NOT NULL")).fetchone()
+    if table != (True,):
+        return 0
+    row = await (await connection.execute("SELECT count(*) FROM readers")).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
 async def add_reader(connection: TrioConnection, discord_id: str, token_key: Secret) -> Reader:
     """The Reader of this Discord id, made now if there is none. One that exists keeps its hash (TOK-009)."""
     await connection.execute(
