@@ -82,13 +82,14 @@ def parse_put(path_key: str, body: bytes, sites: Set[str], *, advance: bool = Fa
     if fields.kind and fields.kind not in KINDS:
         raise InvalidPut("invalid kind")
     last, latest = _number(fields, "last_chapter_num"), _number(fields, "latest_chapter_num")
+    last_address = _text(fields, "last_chapter_url") or None
     return BookmarkPut(
         key=key,
         title=_text(fields, "title"),
         series_url=_text(fields, "series_url"),
         last_chapter_num=last,
         last_chapter=_label(last, _text(fields, "last_chapter")),
-        last_chapter_url=(_text(fields, "last_chapter_url") or None) if last is not None else None,
+        last_chapter_url=None if last is None else last_address,
         favorite=fields.favorite,
         status=fields.status or None,
         kind=fields.kind or None,

@@ -122,7 +122,7 @@ class JsonApi:
         return TrioResponse(encode_bookmark(bookmark, self._context.public_base_url), content_type=JSON)
 
     async def _read_put(self) -> BookmarkPut:
-        body = await request.get_data(cache=False)
+        body = await request.get_data(cache=False, as_text=False, parse_form_data=False)
         advance = bool(request.query_string) and request.args.get("advance") == "1"
         try:
             return parse_put(_path_key(), body, self._context.sites, advance=advance)

@@ -72,10 +72,11 @@ async def serve_web(
         await _Connection(wrapper, config, context, stream, limits).run()
 
     listeners = await trio.open_tcp_listeners(port, host=bind)
+    host, bound_port = listeners[0].socket.getsockname()[:2]
     async with trio.open_nursery() as connections:
         async with trio.open_nursery() as accepting:
             await accepting.start(_accept, run_connection, listeners, connections)
-            task_status.started(listeners[0].socket.getsockname()[:2])
+            task_status.started((host, bound_port))
             await shutdown.wait()
             accepting.cancel_scope.cancel()
         await context.terminated.set()
@@ -87,7 +88,7 @@ async def _accept(
     listeners: list[trio.SocketListener],
     connections: trio.Nursery,
     *,
-    task_status: trio.TaskStatus[None],
+    task_status: trio.TaskStatus[list[trio.SocketListener]],
 ) -> None:
     await trio.serve_listeners(handler, listeners, handler_nursery=connections, task_status=task_status)
 
@@ -117,7 +118,8 @@ class _Connection(TCPServer):
     def __init__(
         self, app: ASGIWrapper, config: Config, context: WorkerContext, stream: trio.SocketStream, limits: Limits
     ) -> None:
-        super().__init__(app, config, context, ConnectionState({}), stream)
+        # Hypercorn's annotations know a TLS stream, and one protocol class; it runs on what is given here as well.
+        super().__init__(app, config, context, ConnectionState({}), stream)  # type: ignore[arg-type]
         self._limits = limits
         self._between_requests = True
         self._head_deadline = trio.current_time() + limits.head
@@ -140,12 +142,12 @@ class _Connection(TCPServer):
         client = parse_socket_addr(socket.family, socket.getpeername())
         server = parse_socket_addr(socket.family, socket.getsockname())
         async with TaskGroup() as self._task_group:
-            self.protocol = _Http11(
+            self.protocol = _Http11(  # type: ignore[assignment]
                 self.app,
                 self.config,
                 self.context,
                 self._task_group,
-                self.state,
+                ConnectionState({}),
                 False,
                 client,
                 server,
