@@ -18,7 +18,7 @@ from bookmark_appliance.lanes.request_slots import RequestSlots
 from bookmark_appliance.lanes.series_read import SeriesReader
 from bookmark_appliance.lanes.sites import SITES
 from bookmark_appliance.lanes.supervision import contain
-from bookmark_appliance.settings import own_origin
+from bookmark_appliance.settings import SettingsError, own_origin
 from bookmark_appliance.storage import Storage, open_storage
 from bookmark_appliance.web.app import create_app
 from bookmark_appliance.web.context import WebContext
@@ -77,7 +77,7 @@ async def serve(settings: Settings) -> None:
 async def _run_parts(storage: Storage, shutdown: Shutdown) -> None:
     """The tree of tasks. Lanes and Acquisition are contained; the web server and the database of our own are fatal."""
     settings, database, clock = storage.settings, storage.database, SystemClock()
-    listeners = await trio.open_tcp_listeners(settings.port, host=settings.bind)
+    listeners = await _listen(settings)
     host, port = listeners[0].socket.getsockname()[:2]
     settings = settings.bound_to(port)
     slots = RequestSlots(database, clock)
@@ -105,6 +105,13 @@ async def _run_parts(storage: Storage, shutdown: Shutdown) -> None:
             await web.start(partial(serve_web, app, listeners, shutdown=shutdown.asked))
             log.info("listening on %s", own_origin(host, port))
         nursery.cancel_scope.cancel()
+
+
+async def _listen(settings: Settings) -> list[trio.SocketListener]:
+    try:
+        return await trio.open_tcp_listeners(settings.port, host=settings.bind)
+    except OSError as error:
+        raise SettingsError(f"BIND, PORT: no listening on {settings.bind}:{settings.port}: {error.strerror}") from None
 
 
 def _start_lanes(nursery: trio.Nursery, lanes: list[Lane]) -> None:

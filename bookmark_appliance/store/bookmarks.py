@@ -85,7 +85,7 @@ _LIST = f"""
     LEFT JOIN (bookmarks JOIN series USING (site, series_id)) ON bookmarks.reader_id = readers.id
     WHERE readers.id = %s
     ORDER BY bookmarks.updated_at DESC, (series.site || ':' || series.series_id) COLLATE "C"
-"""  # noqa: S608 - composed of constants
+"""
 
 _DELETE = """
     WITH reader AS (
@@ -163,7 +163,7 @@ _PUT = f"""
            {_BOOKMARK_COLUMNS}
     FROM series
     CROSS JOIN bookmarks
-"""  # noqa: S608 - composed of constants
+"""
 
 _PUT_WITH_SIGHTING = _PUT.format(sighting=RECORD_SIGHTING)
 _PUT_ALONE = _PUT.format(sighting="")

@@ -15,7 +15,7 @@ RECORD_SIGHTING = f"""
         WHEN %(latest_chapter_num)s = stored.latest_chapter_num
         THEN stored.latest_raised_by
     END,
-"""  # noqa: S608 - composed of a constant
+"""
 """Assignments for an UPDATE of the row `stored`, whose columns are still as they stood (SIG-002), by `reader`.
 
 A raise names its raiser, an equal number leaves the one there was, a lower one clears it (SIG-003).

@@ -47,17 +47,16 @@ class Limits:
 
 async def serve_web(
     app: ASGIFramework,
-    bind: str,
-    port: int,
+    listeners: list[trio.SocketListener],
     *,
     shutdown: trio.Event,
     limits: Limits | None = None,
-    task_status: trio.TaskStatus[tuple[str, int]] = trio.TASK_STATUS_IGNORED,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Serve `app` on the address `bind` until `shutdown` is set and the requests in flight are answered or cut.
+    """Serve `app` on `listeners` until `shutdown` is set and the requests in flight are answered or cut.
 
-    `port` 0 picks a free one; `task_status` is told the (host, port) that listens. Raises OSError when the address
-    can't be bound. The application's lifespan is not run: what must start, starts before, in a nursery of ours.
+    `task_status` is told when connections are accepted. The application's lifespan is not run: what must start, starts
+    before, in a nursery of ours.
     """
     limits = limits or Limits()
     config = Config()
@@ -71,12 +70,10 @@ async def serve_web(
     async def run_connection(stream: trio.SocketStream) -> None:
         await _Connection(wrapper, config, context, stream, limits).run()
 
-    listeners = await trio.open_tcp_listeners(port, host=bind)
-    host, bound_port = listeners[0].socket.getsockname()[:2]
     async with trio.open_nursery() as connections:
         async with trio.open_nursery() as accepting:
             await accepting.start(_accept, run_connection, listeners, connections)
-            task_status.started((host, bound_port))
+            task_status.started()
             await shutdown.wait()
             accepting.cancel_scope.cancel()
         await context.terminated.set()

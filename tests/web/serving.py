@@ -76,12 +76,15 @@ async def serving(app: Quart, limits: Limits | None = None) -> AsyncIterator[Ser
     """`app` on a free port of loopback; shut down at the end."""
     shutdown, stopped = trio.Event(), trio.Event()
 
-    async def serve(*, task_status: trio.TaskStatus[tuple[str, int]]) -> None:
-        await serve_web(app, "127.0.0.1", 0, shutdown=shutdown, limits=limits, task_status=task_status)
+    listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    host, port = listeners[0].socket.getsockname()[:2]
+
+    async def serve(*, task_status: trio.TaskStatus[None]) -> None:
+        await serve_web(app, listeners, shutdown=shutdown, limits=limits, task_status=task_status)
         stopped.set()
 
     async with trio.open_nursery() as nursery:
-        host, port = await nursery.start(serve)
+        await nursery.start(serve)
         server = Server(host, port, shutdown, stopped)
         try:
             yield server
