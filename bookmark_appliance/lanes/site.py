@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from bookmark_appliance.chapter import Chapter
 from bookmark_appliance.clock import HOUR_MS, SECOND_MS
+from bookmark_appliance.lanes.tags import Markup
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class UnreadableBody(Exception):
 
 
 class RefusingBody(Exception):
-    """The body is a refusal that only this Site's module can tell (its own check, HTML where JSON was asked)."""
+    """The body is of a kind that means refusal at this Site (HTML where JSON was asked)."""
 
 
 class MissingSeries(Exception):
@@ -54,13 +55,16 @@ class BrowserRead:
 class Site:
     """One third-party source.
 
-    `read(series_url, text)` is pure, linear in the text, and raises nothing but UnreadableBody, RefusingBody and
+    `read(series_url, markup)` is pure, linear in the page, and raises nothing but UnreadableBody, RefusingBody and
     MissingSeries. `reader_version` goes up when it would read the same body differently (LANE-055).
+    `own_check(address, markup)` knows a challenge that is this Site's own, by where the answer came from and what it
+    holds, whatever its status.
     """
 
     name: str
     host: str
-    read: Callable[[str, str], Reading]
+    read: Callable[[str, Markup], Reading]
+    own_check: Callable[[str, Markup], bool] | None = None
     browser: BrowserRead | None = None
     rest_ms: int = HOUR_MS
     gap_ms: int = 10 * SECOND_MS

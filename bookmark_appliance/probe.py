@@ -1,0 +1,71 @@
+"""`probe`: one Series page, read or given as a saved body, judged as a Lane judges it and told in one line of JSON."""
+
+import json
+import time
+from collections.abc import Mapping
+
+import trio
+
+from bookmark_appliance.clock import SECOND_MS, SystemClock
+from bookmark_appliance.config import Settings
+from bookmark_appliance.lanes.address_gate import fetchable
+from bookmark_appliance.lanes.judgement import judge_page
+from bookmark_appliance.lanes.page import MAX_BODY_BYTES, Page
+from bookmark_appliance.lanes.page_fetcher import FetcherUnavailable, PageFetcher
+from bookmark_appliance.lanes.series_read import UNFETCHABLE, SeriesRead, SeriesReader
+from bookmark_appliance.lanes.site import Site
+
+REDIRECT_PAUSE_SECONDS = 1
+"""A Site is asked at most once a second, by whomever (LANE-056); a probe has no database to wait at."""
+
+
+def judge_body(site: Site, series_url: str, status: int, headers: Mapping[str, str], body: bytes) -> SeriesRead:
+    """Judge a saved answer; nothing is fetched. What lies beyond MAX_BODY_BYTES is cut off as the fetcher does.
+
+    `headers` has lower-case names.
+    """
+    if not fetchable(site, series_url):
+        return UNFETCHABLE
+    kept = body[:MAX_BODY_BYTES]
+    started = time.perf_counter()
+    page = Page(status, headers, kept, series_url, truncated=len(body) > len(kept))
+    judgement = judge_page(site, series_url, page, SystemClock().now_ms())
+    return SeriesRead(judgement, status, len(kept), round((time.perf_counter() - started) * SECOND_MS))
+
+
+async def read_live(site: Site, series_url: str, settings: Settings) -> SeriesRead:
+    """The read that a Lane makes, over the routes that this machine has."""
+    try:
+        fetcher = PageFetcher(fetchable, connect_to=settings.site_connect_to, ca_file=settings.site_ca_file)
+    except FetcherUnavailable:
+        return UNFETCHABLE
+
+    async def pause() -> None:
+        await trio.sleep(REDIRECT_PAUSE_SECONDS)
+
+    return await SeriesReader(fetcher, SystemClock()).read(site, series_url, pause)
+
+
+def line(site: Site, series_url: str, read: SeriesRead) -> str:
+    """The line that `probe` prints, in the order of docs/INTERFACE.md; what is absent is null."""
+    reading = read.judgement.reading
+    latest = reading.latest
+    answered = read.status is not None
+    return json.dumps(
+        {
+            "site": site.name,
+            "series_url": series_url,
+            "outcome": read.judgement.outcome,
+            "latest": None if latest is None else _number(latest.number),
+            "label": None if latest is None else latest.label,
+            "cover": reading.cover,
+            "completed": reading.completed,
+            "status": read.status,
+            "bytes": read.bytes if answered else None,
+            "ms": read.ms if answered else None,
+        }
+    )
+
+
+def _number(number: float) -> float:
+    return int(number) if number.is_integer() else number
