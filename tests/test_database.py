@@ -116,7 +116,7 @@ async def test_transaction_left_idle_is_ended_by_the_server(database_url: str) -
         async def dawdle() -> None:
             async with database.transaction() as connection:
                 await connection.execute(ADD_READER)
-                with trio.fail_after(5):
+                with trio.fail_after(20):
                     await trio.lowlevel.wait_readable(connection.pgconn.socket)
                 await connection.execute("SELECT 1")
 
@@ -150,7 +150,7 @@ async def test_waiting_for_a_connection_ends_when_one_comes_back(database_url: s
                 nursery.start_soon(third)
                 await trio.testing.wait_all_tasks_blocked()
                 assert not got.is_set()
-            with trio.fail_after(5):
+            with trio.fail_after(20):
                 await got.wait()
 
 
@@ -202,7 +202,7 @@ async def test_connection_that_was_idle_for_long_is_asked_first(
     monkeypatch.setattr(trio_connection, "CANCEL_SECONDS", 0.05)
     os.kill(silent, signal.SIGSTOP)
     try:
-        with trio.fail_after(5):
+        with trio.fail_after(20):
             async with database.connection() as connection, database.connection() as other:
                 assert silent not in (await backend(connection), await backend(other))
     finally:
@@ -241,7 +241,7 @@ async def test_cancelled_request_rolls_back_and_the_pool_is_whole(database: Data
         await trio.testing.wait_all_tasks_blocked()
         before = trio.current_time()
         nursery.cancel_scope.cancel()
-    assert trio.current_time() - before < 0.5
+    assert trio.current_time() - before < 1.5
     async with database.connection() as connection:
         assert await readers(connection) == 1
         async with connection.transaction():
@@ -259,7 +259,7 @@ async def test_closed_pool_leaves_no_session_behind(database_url: str, postgres_
     assert connection.closed
     async with await TrioConnection.connect(postgres_conninfo, autocommit=True) as watcher:
         name = psycopg.conninfo.conninfo_to_dict(database_url)["dbname"]
-        with trio.fail_after(5):
+        with trio.fail_after(20):
             while await (
                 await watcher.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = %s", (name,))
             ).fetchone() != (0,):

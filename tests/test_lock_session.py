@@ -17,7 +17,7 @@ async def test_lock_belongs_to_one_session_until_it_ends(database_url: str) -> N
             assert await first.try_lock(KEY)
             assert not await other.try_lock(KEY)
             assert await other.try_lock(KEY + 1)
-        with trio.fail_after(5):
+        with trio.fail_after(20):
             while not await other.try_lock(KEY):
                 pass
 
@@ -46,7 +46,7 @@ async def test_notifications_arrive_while_others_lock(database_url: str, databas
 
     async with open_lock_session(database_url) as session:
         await session.listen("news from us")
-        with trio.fail_after(10):
+        with trio.fail_after(20):
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(hear, session)
                 nursery.start_soon(ask, session)
@@ -66,7 +66,7 @@ async def test_loss_is_told_to_whoever_waits_and_whoever_asks(database_url: str,
             with pytest.raises(SessionLost):
                 await anext(session)
 
-        with trio.fail_after(5):
+        with trio.fail_after(20):
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(wait)
                 await trio.testing.wait_all_tasks_blocked()

@@ -29,7 +29,7 @@ from bookmark_appliance.polling import until
 from bookmark_appliance.postgres_files import PostgresFiles, prepare_files
 from bookmark_appliance.postgres_process import end_server, launch, read_postmaster
 from bookmark_appliance.secret import Secret
-from bookmark_appliance.store.readers import count_readers, find_by_credential_hash, seed_owner
+from bookmark_appliance.store.readers import find_by_credential_hash, seed_owner
 from bookmark_appliance.trio_connection import TrioConnection
 
 KEY = Secret("a token key for tests, 32 characters or more")
@@ -435,15 +435,6 @@ async def test_only_wholly_finished_series_are_stamped_before_the_flip(empty_dat
         ("archived", 3),
         ("reading", 1),
     ]
-
-
-async def test_reader_count_copes_with_an_empty_database(empty_database_url: str) -> None:
-    """OPS-001: asked before the first migration, to judge the signing key."""
-    connection = await connect(empty_database_url, NO_TIMEOUTS)
-    assert await count_readers(connection) == 0
-    await reach(empty_database_url, 4)
-    assert await count_readers(connection) == 1
-    await connection.close()
 
 
 def step(version: int, statements: bytes) -> Migration:

@@ -53,10 +53,7 @@ async def seed_owner(connection: TrioConnection, discord_id: str, token_key: Sec
 
 
 async def count_readers(connection: TrioConnection) -> int:
-    """How many Readers there are; 0 where the table is still to be made."""
-    table = await (await connection.execute("SELECT to_regclass('readers') IS NOT NULL")).fetchone()
-    if table != (True,):
-        return 0
+    """How many Readers there are."""
     row = await (await connection.execute("SELECT count(*) FROM readers")).fetchone()
     assert row is not None
     return int(row[0])
