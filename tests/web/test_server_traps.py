@@ -194,7 +194,9 @@ async def test_a_client_that_reads_nothing_is_dropped(app: Quart) -> None:
             await server.stopped.wait()
 
 
-@pytest.mark.parametrize("chunked", [b"Content-Length: 8000000\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n7a1200\r\n"])
+@pytest.mark.parametrize(
+    "chunked", [b"Content-Length: 8000000\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n7a1200\r\n"]
+)
 @pytest.mark.parametrize(("target", "status"), [(b"/read", 413), (b"/ignore", 200)])
 async def test_an_unread_body_ends_the_connection_cleanly(
     app: Quart, target: bytes, status: int, chunked: bytes
