@@ -10,8 +10,13 @@ _ABSOLUTE_HTTPS = re.compile(r"(?i:https)://[^/?#@\s\\]+(?:[/?#]\S*)?")
 
 
 def own_prefix(host: str) -> str:
-    """A pattern for what may stand before the path of a link to `host` on a line of its own: its origin or nothing."""
-    return rf"(?m:^)[\"' \t]*+(?:(?i:(?:https?:)?//{re.escape(host)})(?::443)?(?=/))?"
+    """A pattern for what may stand before the path of a link to `host`: its origin or nothing."""
+    return rf"(?:(?i:(?:https?:)?//{re.escape(host)})(?::443)?(?=/))?"
+
+
+def own_link(host: str) -> str:
+    """`own_prefix` for the lines of `Markup.chapter_links`; each begins with a line break and may have a quote left."""
+    return rf"""\n["' \t]*+{own_prefix(host)}"""
 
 
 def cover_address(series_url: str, candidates: Iterable[str]) -> str | None:

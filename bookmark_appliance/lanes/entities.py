@@ -14,9 +14,9 @@ MAX_REFERENCES = 30_000
 """References decoded in one value, `&quot;` and `&amp;` aside; later ones stay as written."""
 
 _REFERENCE = re.compile(
-    r"&(?!amp;)(?:#(?:0*+([0-9]{1,7})|[xX]0*+([0-9a-fA-F]{1,6}));?|([a-zA-Z][a-zA-Z0-9]{1,31}+)(;|(?!=)))"
+    r"&(?!amp;)(?:#(?:0*+([0-9]{1,7}+)(?![0-9])|[xX]0*+([0-9a-fA-F]{1,6}+)(?![0-9a-fA-F]));?|([a-zA-Z][a-zA-Z0-9]{1,31}+)(;|(?!=)))"
 )
-"""32 characters hold the longest name there is; longer runs stay as they are."""
+"""Seven digits and 32 letters hold the longest there are; longer runs stay as they are."""
 
 
 def unescape(value: str) -> str:

@@ -26,6 +26,7 @@ _STRUCTURAL = re.compile(
 _QUOTED_BRACKET = re.compile(r"""=\s*+(?:"[^"<>]*+[<>]|'[^'<>]*+[<>])""")
 _WHOLE_TAG = re.compile(r"""<(/?[a-zA-Z][^\s/<>]*+)(?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+'|(?!["'])))*+>""")
 _BOGUS_COMMENT = re.compile(r"<(?:[!?]|/[^a-zA-Z])")
+_TAG_START = re.compile(r"</?[a-zA-Z]")
 _COMMENT_END = re.compile(r"--!?>")
 _RAW_TEXT_END = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _RAW_TEXT.split("|")}
 _TEMPLATE_EDGE = re.compile(r"<(/?)template(?=[\s/>])", re.IGNORECASE)
@@ -68,7 +69,8 @@ class _Interruptions:
         for match in _QUOTED_BRACKET.finditer(self._text, position):
             self._spend()
             start = self._text.rfind("<", position, match.start())
-            if start >= 0 and self._text.find(">", start, match.start()) < 0:
+            in_a_tag = start >= 0 and self._text.find(">", start, match.start()) < 0
+            if in_a_tag and _TAG_START.match(self._text, start):
                 return start
             position = match.start()
         return len(self._text)

@@ -15,7 +15,7 @@ from bookmark_appliance.lanes.tags import Markup
 MAX_RETRY_AFTER_MS = DAY_MS
 """A refusing Site is asked again within a day, whatever it says (LANE-022)."""
 
-_SECONDS = re.compile(r"0*+([0-9]{1,9})")
+_SECONDS = re.compile(r"0*+([0-9]*+)")
 _LONGEST_DATE = 64
 
 
@@ -72,7 +72,8 @@ def retry_after_ms(page: Page, now_ms: int) -> int:
     """
     value = page.headers.get("retry-after", "").strip()
     seconds = _SECONDS.fullmatch(value)
-    wait_ms = int(seconds[1]) * SECOND_MS if seconds else _ms_until(value, now_ms)
+    # Nine digits are 31 years; more of them need not be counted.
+    wait_ms = int(seconds[1][:9] or 0) * SECOND_MS if seconds else _ms_until(value, now_ms)
     return max(0, min(wait_ms, MAX_RETRY_AFTER_MS))
 
 

@@ -121,18 +121,18 @@ class Markup:
                 position = found + len(word)
 
     def chapter_links(self, start: int = 0, end: int | None = None) -> str:
-        """The decoded addresses of the anchors whose address holds the word `chapter`, in page order, one a line.
+        """The decoded addresses of the anchors whose address holds the word `chapter`, in page order.
 
-        A line may begin with the attribute's quote, which `own_prefix` passes over. A pattern that begins with `(?m:^)`
-        reads 100,000 lines in half the time of a loop of matches.
+        Each stands behind a line break, and may have the attribute's opening quote before it: one pattern that begins
+        with `own_link` reads 100,000 of them in half the time of a loop of matches.
         """
         addresses = _CHAPTER_LINK.findall(self.flat, start, self._end(end))
         if len(addresses) > MAX_LINKS:
             return ""
-        lines = "\n".join(addresses)
-        if lines.count("\n") >= len(addresses):
+        lines = "\n".join(["", *addresses])
+        if lines.count("\n") > len(addresses):
             # Browsers drop line breaks inside an address.
-            lines = "\n".join(address.replace("\n", "") for address in addresses)
+            lines = "\n".join(["", *(address.replace("\n", "") for address in addresses)])
         return unescape(lines)
 
     def _end(self, end: int | None) -> int:

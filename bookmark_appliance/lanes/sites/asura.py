@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from bookmark_appliance.chapter import NUMBER_PATTERN, highest_chapter
-from bookmark_appliance.lanes.addresses import cover_address, meta_contents, own_prefix
+from bookmark_appliance.lanes.addresses import cover_address, meta_contents, own_link, own_prefix
 from bookmark_appliance.lanes.embedded_json import MAX_EMBEDDED, parse_embedded
 from bookmark_appliance.lanes.entities import unescape
 from bookmark_appliance.lanes.site import NOTHING_READ, Reading, Site
@@ -17,7 +17,7 @@ from bookmark_appliance.lanes.tags import MAX_ADDRESS, Markup
 
 _HOST = "asurascans.com"
 _SERIES = re.compile(rf"{own_prefix(_HOST)}/comics/([^/?# \t\n]+)(?:[/?#]|\Z)")
-_CHAPTER = re.compile(rf"{own_prefix(_HOST)}/comics/([^/?# \t\n]+)/chapter/({NUMBER_PATTERN})")
+_CHAPTER = re.compile(rf"{own_link(_HOST)}/comics/([^/?# \t\n]++)/chapter/({NUMBER_PATTERN})")
 _HASH = re.compile(r"-[0-9a-f]{8}\Z")
 _TITLE_TAIL = re.compile(r"\s*\|\s*asura scans\Z")
 _STATUS_WORDS = frozenset({"ongoing", "completed", "hiatus", "dropped", "axed"})

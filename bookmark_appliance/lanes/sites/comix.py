@@ -67,7 +67,8 @@ def _own_detail(own_id: str, markup: Markup) -> _Detail | None:
         queries = msgspec.json.decode(blob, type=_InitialData).queries
     except (msgspec.MsgspecError, RecursionError, UnicodeError):
         return None
-    details = {key: entry for key, entry in queries.items() if key.startswith('["manga","detail",')}
+    spelled = ((key.replace(" ", ""), entry) for key, entry in queries.items() if "detail" in key)
+    details = {key: entry for key, entry in spelled if key.startswith('["manga","detail",')}
     if f'["manga","detail","{own_id}"]' in details:
         return _detail(details[f'["manga","detail","{own_id}"]'])
     # One capture keys the entry by a numeric id.

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from itertools import islice
 
 from bookmark_appliance.chapter import NUMBER_PATTERN, highest_chapter
-from bookmark_appliance.lanes.addresses import cover_address, meta_contents, own_prefix
+from bookmark_appliance.lanes.addresses import cover_address, meta_contents, own_link
 from bookmark_appliance.lanes.entities import unescape
 from bookmark_appliance.lanes.site import MissingSeries, Reading, Site
 from bookmark_appliance.lanes.tags import Markup, Tag
 
 _HOST = "demonicscans.org"
 _CHAPTER = re.compile(
-    rf"{own_prefix(_HOST)}/?chaptered\.php\?manga=([0-9]{{1,18}}+)&chapter=({NUMBER_PATTERN})", re.ASCII
+    rf"{own_link(_HOST)}/?chaptered\.php\?manga=([0-9]{{1,18}}+)&chapter=({NUMBER_PATTERN})", re.ASCII
 )
 _STATUS_PAIR = re.compile(
     r"<li(?:\s[^<>]*+)?>\s*+status\s*+:?+\s*+</li\s*+>\s*+<li(?:\s[^<>]*+)?>\s*+([a-z]++)\s*+</li", re.IGNORECASE

@@ -5,16 +5,17 @@ SITE-032 to SITE-037; all facts were measured once, on 2026-08-11 (docs/SITES.md
 
 import re
 from collections import defaultdict
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from bookmark_appliance.chapter import HIGHEST_CHAPTER, NUMBER_PATTERN, Chapter, highest_chapter
-from bookmark_appliance.lanes.addresses import cover_address, meta_contents, own_prefix
+from bookmark_appliance.lanes.addresses import cover_address, meta_contents, own_link, own_prefix
 from bookmark_appliance.lanes.embedded_json import MAX_EMBEDDED, objects, parse_embedded
 from bookmark_appliance.lanes.site import Reading, Site
 from bookmark_appliance.lanes.tags import Markup
 
 _HOST = "lightnovelworld.net"
-_CHAPTER = re.compile(rf"{own_prefix(_HOST)}/([^/?# \t\n]+)-chapter-({NUMBER_PATTERN})")
+_CHAPTER = re.compile(rf"{own_link(_HOST)}/([^/?# \t\n]+)-chapter-({NUMBER_PATTERN})")
 _SERIES = re.compile(rf"{own_prefix(_HOST)}(/novel/[^/?#]+)/?(?:[?#]|\Z)")
 _HEAD_END = re.compile(r"</head(?=[\s>])|<body(?=[\s>])", re.IGNORECASE)
 _THREAD = frozenset({"wpd-threads", "wpd-thread-wrapper"})
@@ -60,11 +61,12 @@ def _latest(links: str) -> Chapter | None:
     A group continues when its lowest number is the next after the highest counted so far. One whose highest number
     comes right before the lowest belongs too, and can't change the answer.
     """
-    by_slug: defaultdict[str, list[str]] = defaultdict(list)
-    for slug, digits in _CHAPTER.findall(links):
-        by_slug[slug].append(digits)
-    if len(by_slug) > _MAX_GROUPS:
+    found = _CHAPTER.findall(links)
+    if len(set(map(itemgetter(0), found))) > _MAX_GROUPS:
         return None
+    by_slug: defaultdict[str, list[str]] = defaultdict(list)
+    for slug, digits in found:
+        by_slug[slug].append(digits)
     groups = list(filter(None, map(_group, by_slug.values())))
     if not groups:
         return None

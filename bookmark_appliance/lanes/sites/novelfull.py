@@ -9,13 +9,13 @@ from itertools import islice
 from urllib.parse import unquote
 
 from bookmark_appliance.chapter import NUMBER_PATTERN, highest_chapter
-from bookmark_appliance.lanes.addresses import cover_address, meta_contents, own_prefix
+from bookmark_appliance.lanes.addresses import cover_address, meta_contents, own_link, own_prefix
 from bookmark_appliance.lanes.site import NOTHING_READ, BrowserRead, Reading, Site
 from bookmark_appliance.lanes.tags import Markup
 
 _HOST = "novelfull.com"
 _SERIES = re.compile(r"https://novelfull\.com/([^/?# \t\n]+)\.html(?:[?#].*)?", re.DOTALL)
-_CHAPTER = re.compile(rf"{own_prefix(_HOST)}/?([^/?# \t\n]+)/chapter-({NUMBER_PATTERN})")
+_CHAPTER = re.compile(rf"{own_link(_HOST)}/?([^/?# \t\n]++)/chapter-({NUMBER_PATTERN})")
 _STATUS_LINK = re.compile(rf"{own_prefix(_HOST)}/status/([^/?# \t\n]+)/?(?:[?#]|\Z)")
 _STATUS_HEADING = re.compile(r">\s*+status\s*+:?+\s*+</(?:h[1-6]|b|strong|th|dt|label)\s*+>", re.IGNORECASE)
 _ROW_END = re.compile(r"</(?:div|li|tr|dd|dl|p|ul)(?=[\s>])|<(?:h[1-6]|div|li|tr|dt|p|ul|nav)(?=[\s>])", re.IGNORECASE)
