@@ -1,0 +1,136 @@
+"""The only place where parts are wired: the task tree of `serve`, its start and its end."""
+
+import logging
+import signal
+from contextlib import AsyncExitStack
+from functools import partial
+
+import trio
+
+from bookmark_appliance.clock import HOUR_MS, SECOND_MS, SystemClock
+from bookmark_appliance.config import Settings
+from bookmark_appliance.database import DatabaseUnavailable
+from bookmark_appliance.lanes.acquisition import Acquirer
+from bookmark_appliance.lanes.address_gate import fetchable
+from bookmark_appliance.lanes.lane import Lane
+from bookmark_appliance.lanes.page_fetcher import FetcherUnavailable, PageFetcher
+from bookmark_appliance.lanes.request_slots import RequestSlots
+from bookmark_appliance.lanes.series_read import SeriesReader
+from bookmark_appliance.lanes.sites import SITES
+from bookmark_appliance.lanes.supervision import contain
+from bookmark_appliance.settings import SettingsError, own_origin
+from bookmark_appliance.storage import Storage, open_storage
+from bookmark_appliance.web.app import create_app
+from bookmark_appliance.web.context import WebContext
+from bookmark_appliance.web.server import serve_web
+
+POOL_SIZE = 12
+"""Connections: the Lanes and Acquisitions hold one each for moments, the rest is for requests."""
+
+log = logging.getLogger(__name__)
+
+
+class Shutdown:
+    """The one way out. The first signal begins an orderly end, a second one cuts it short (OPS-007)."""
+
+    def __init__(self) -> None:
+        self.asked = trio.Event()
+        self.start = trio.CancelScope()
+        """What must not go on once the end was asked for: getting started."""
+        self.everything = trio.CancelScope()
+
+    async def watch(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Listen for SIGTERM and SIGINT until cancelled."""
+        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            task_status.started()
+            async for number in signals:
+                name = signal.Signals(number).name
+                if self.asked.is_set():
+                    log.warning("%s again: the end is cut short", name)
+                    self.everything.cancel()
+                else:
+                    log.info("%s: shutting down", name)
+                    self.asked.set()
+                    self.start.cancel()
+
+
+def run(settings: Settings) -> None:
+    """`serve`: returns after an orderly end. Raises what made a start impossible, or what broke the supervisor."""
+    trio.run(serve, settings)
+
+
+async def serve(settings: Settings) -> None:
+    """Open the storage, then run web, Lanes and Acquisition until the end is asked for; close the storage last."""
+    shutdown = Shutdown()
+    async with trio.open_nursery() as signals:
+        await signals.start(shutdown.watch)
+        with shutdown.everything:
+            async with AsyncExitStack() as stack:
+                with shutdown.start:
+                    opened = open_storage(settings, serve=True, pool_size=POOL_SIZE)
+                    storage = await stack.enter_async_context(opened)
+                if not shutdown.asked.is_set():
+                    await _run_parts(storage, shutdown)
+        signals.cancel_scope.cancel()
+
+
+async def _run_parts(storage: Storage, shutdown: Shutdown) -> None:
+    """The tree of tasks. Lanes and Acquisition are contained; the web server and the database of our own are fatal."""
+    settings, database, clock = storage.settings, storage.database, SystemClock()
+    listeners = await _listen(settings)
+    host, port = listeners[0].socket.getsockname()[:2]
+    settings = settings.bound_to(port)
+    slots = RequestSlots(database, clock)
+    reader = SeriesReader(_plain_fetcher(settings), clock)
+    acquirer = Acquirer(SITES, database, reader, slots, clock)
+    app = create_app(
+        WebContext(
+            database=database,
+            clock=clock,
+            public_base_url=settings.public_base_url,
+            allowed_origins=frozenset(settings.allowed_origins),
+            trusted_proxies=settings.trusted_proxies,
+            sites=SITES.keys(),
+            series_created=lambda series: acquirer.offer(series.key),
+        )
+    )
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_end_with_database, storage)
+        nursery.start_soon(contain, "acquirer", acquirer.run)
+        if settings.latest_chapter_poll_enabled:
+            _start_lanes(nursery, [Lane(site, database, reader, slots, clock) for site in SITES.values()])
+        else:
+            log.info("polling is off")
+        async with trio.open_nursery() as web:
+            await web.start(partial(serve_web, app, listeners, shutdown=shutdown.asked))
+            log.info("listening on %s", own_origin(host, port))
+        nursery.cancel_scope.cancel()
+
+
+async def _listen(settings: Settings) -> list[trio.SocketListener]:
+    try:
+        return await trio.open_tcp_listeners(settings.port, host=settings.bind)
+    except OSError as error:
+        raise SettingsError(f"BIND, PORT: no listening on {settings.bind}:{settings.port}: {error.strerror}") from None
+
+
+def _start_lanes(nursery: trio.Nursery, lanes: list[Lane]) -> None:
+    rest = lanes[0].site.rest_ms // HOUR_MS
+    log.info("%d lanes, rest %dh, gap %ds", len(lanes), rest, lanes[0].site.gap_ms // SECOND_MS)
+    for lane in lanes:
+        nursery.start_soon(contain, lane.name, lane.run, name=lane.name)
+
+
+async def _end_with_database(storage: Storage) -> None:
+    """Nothing works without the database: its end is ours, loudly, and the init system starts us again."""
+    await storage.wait_lost()
+    raise DatabaseUnavailable("the embedded database has ended by itself")
+
+
+def _plain_fetcher(settings: Settings) -> PageFetcher | None:
+    """None, said loudly, where the plain client cannot be built: everything else still works (OPS-004)."""
+    try:
+        return PageFetcher(fetchable, connect_to=settings.site_connect_to, ca_file=settings.site_ca_file)
+    except FetcherUnavailable as error:
+        log.error("no page can be read: the plain client cannot be built: %s", error)
+        return None

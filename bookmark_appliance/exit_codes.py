@@ -1,0 +1,61 @@
+"""What ended a command, as an exit code and a line of words (docs/INTERFACE.md).
+
+Loaded when a command has failed, since it knows the errors of every room.
+"""
+
+from collections.abc import Iterator
+
+import click
+import psycopg
+
+from bookmark_appliance.database import DatabaseError
+from bookmark_appliance.embedded_postgres import EmbeddedInUse
+from bookmark_appliance.postgres_files import EmbeddedRefused
+from bookmark_appliance.reader_commands import UnknownReader
+from bookmark_appliance.settings import SettingsError
+
+CHECK_FAILED = 1
+USAGE = 2
+DATABASE = 3
+INTERRUPTED = 130
+
+_CODES: dict[type[BaseException], int] = {
+    KeyboardInterrupt: INTERRUPTED,
+    click.Abort: INTERRUPTED,
+    SettingsError: USAGE,
+    EmbeddedInUse: USAGE,
+    EmbeddedRefused: USAGE,
+    DatabaseError: DATABASE,
+    psycopg.OperationalError: DATABASE,
+    UnknownReader: CHECK_FAILED,
+}
+"""The first kind that fits counts."""
+
+
+def explain(error: BaseException) -> tuple[int, str] | None:
+    """The exit code for `error`, or for the group of errors that it is, and the words for standard error.
+
+    None when any part of it is of no kind that we expect: a bug.
+    """
+    leaves = list(_leaves(error))
+    codes = [code for leaf in leaves if (code := _code(leaf)) is not None]
+    if len(codes) < len(leaves):
+        return None
+    return max(codes), "\n".join(dict.fromkeys(words for leaf in leaves if (words := _words(leaf))))
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _leaves(inner)
+    else:
+        yield error
+
+
+def _code(error: BaseException) -> int | None:
+    return next((code for kind, code in _CODES.items() if isinstance(error, kind)), None)
+
+
+def _words(error: BaseException) -> str:
+    """Settings have a line a key; what libpq says is one sentence over several lines."""
+    return str(error) if isinstance(error, SettingsError) else " ".join(str(error).split())

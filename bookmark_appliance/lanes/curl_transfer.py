@@ -1,0 +1,218 @@
+"""One browser-like HTTPS request at a time through curl_cffi: limits, trust and routing, no rule of the domain.
+
+`CAINFO_BLOB` and `CONNECT_TO` want pointers that curl_cffi's own `setopt` does not pass (TRAPS 34), so they are set
+through its binding; the tests run both.
+"""
+
+import io
+import re
+import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from curl_cffi._wrapper import ffi, lib  # type: ignore[import-not-found]
+from curl_cffi.const import CurlInfo, CurlOpt
+from curl_cffi.curl import CURL_WRITEFUNC_ERROR, DEFAULT_CACERT, Curl, CurlError
+
+from bookmark_appliance.lanes.curl_multi import CurlMulti
+from bookmark_appliance.lanes.page import TransportFailure
+
+MAX_HEADER_BYTES: Final = 64 * 1024
+"""Of one answer, interim answers and trailers included; curl's own limit is 300 kB."""
+
+_REASONS: Final = {
+    3: "address not understood",
+    6: "name not found",
+    7: "connection refused",
+    16: "HTTP/2 error",
+    18: "body shorter than announced",
+    28: "no answer in time",
+    35: "TLS handshake failed",
+    52: "empty answer",
+    56: "connection broken",
+    60: "certificate not accepted",
+    61: "body could not be decompressed",
+    92: "HTTP/2 error",
+}
+"""By curl's error number. Its own messages are not passed on: they quote addresses."""
+
+_ENCODINGS: Final = "gzip, deflate, br, zstd"
+"""As Chrome sends it. Set again, because the profile alone only asks for them and does not decompress."""
+
+_UNPRINTABLE = re.compile(rb"[^\x21-\x7e]")
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """How every request is made.
+
+    `trust` holds PEM. `connect_to` maps a host to the (address, port) to connect to; the name that is
+    verified stays the host's.
+    """
+
+    profile: str
+    trust: bytes
+    connect_to: Mapping[str, tuple[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer, redirects included. Header names are lower-case, the last of a repeated one counts."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    truncated: bool
+
+
+class ClientUnusable(Exception):
+    """libcurl refused an option, or there are no trust anchors: nothing can be asked."""
+
+
+def build_client(profile: str, ca_file: Path | None, connect_to: Mapping[str, tuple[str, int]]) -> Client:
+    """A client that trusts the machine's own anchors and those of `ca_file` (PEM), tried once without a connection.
+
+    Raises ClientUnusable.
+    """
+    try:
+        trust = Path(DEFAULT_CACERT).read_bytes()
+        if ca_file is not None:
+            ssl.create_default_context(cafile=ca_file)  # refuses a file without anchors; curl would not
+            trust += b"\n" + ca_file.read_bytes()
+    except OSError as error:
+        raise ClientUnusable(f"trust anchors: {error}") from error
+    client = Client(profile, trust, dict(connect_to))
+    with open_transfer(client, "localhost", {}, 0):
+        return client
+
+
+@contextmanager
+def open_transfer(client: Client, host: str, headers: Mapping[str, str], body_limit: int) -> Iterator["Transfer"]:
+    """A connection's worth of requests to `https://<host>`; its connection and its cookies end with it.
+
+    `headers` go out beside the profile's own. Raises ClientUnusable.
+    """
+    transfer = Transfer(client, body_limit)
+    try:
+        try:
+            transfer.set_up(host, headers)
+        except CurlError as error:
+            raise ClientUnusable(str(error)) from error
+        yield transfer
+    finally:
+        transfer.close()
+
+
+class Transfer:
+    """See `open_transfer`. Not for two tasks at once."""
+
+    def __init__(self, client: Client, body_limit: int) -> None:
+        self._client = client
+        self._body_limit = body_limit
+        self._intake = _Intake(body_limit)
+        self._multi = CurlMulti()
+        self._easy = Curl()
+        self._connect_to = ffi.NULL
+
+    def set_up(self, host: str, headers: Mapping[str, str]) -> None:
+        """Set what all requests share. Raises ClientUnusable and curl_cffi's CurlError."""
+        if self._easy.impersonate(self._client.profile) != 0:
+            raise ClientUnusable(f"browser profile {self._client.profile!r} is unknown to this curl_cffi")
+        for option, value in (
+            (CurlOpt.URL, f"https://{host}/"),
+            (CurlOpt.PROTOCOLS_STR, "https"),
+            (CurlOpt.FOLLOWLOCATION, 0),
+            (CurlOpt.PROXY, ""),  # unset, curl takes the environment's
+            (CurlOpt.COOKIEFILE, ""),  # cookies in memory, for the hops of one fetch
+            (CurlOpt.NOSIGNAL, 1),
+            (CurlOpt.ACCEPT_ENCODING, _ENCODINGS),
+            (CurlOpt.HTTPHEADER, [_header_line(name, value) for name, value in headers.items()]),
+            (CurlOpt.HEADERFUNCTION, lambda line: self._intake.take_header(line)),
+            (CurlOpt.WRITEFUNCTION, lambda chunk: self._intake.take_body(chunk)),
+        ):
+            self._easy.setopt(option, value)
+        # struct curl_blob { void *data; size_t len; unsigned flags; }, which curl_cffi does not declare. With flags 0
+        # curl reads our bytes in place: the client keeps them alive.
+        trust = self._client.trust
+        blob = ffi.new("uintptr_t[3]", [int(ffi.cast("uintptr_t", ffi.from_buffer(trust))), len(trust), 0])
+        self._set_pointer(CurlOpt.CAINFO_BLOB, ffi.cast("void *", blob))
+        for name, (address, port) in self._client.connect_to.items():
+            to = f"[{address}]" if ":" in address else address
+            self._connect_to = lib.curl_slist_append(self._connect_to, f"{name}:443:{to}:{port}".encode())
+        self._set_pointer(CurlOpt.CONNECT_TO, self._connect_to)
+
+    def _set_pointer(self, option: CurlOpt, pointer: Any) -> None:
+        if code := lib._curl_easy_setopt(self._easy._curl, option, pointer):
+            raise ClientUnusable(f"curl refused {option.name} ({code})")
+
+    async def get(self, target: str) -> Answer:
+        """GET `target` (path and query), byte for byte; what may not stand in a request line is percent-encoded.
+
+        A body longer than the limit is cut off there and the rest never read. Raises TransportFailure.
+        """
+        self._intake = intake = _Intake(self._body_limit)
+        # Not as part of URL: there curl turns %c3 into %C3 and squeezes dot segments.
+        self._easy.setopt(CurlOpt.REQUEST_TARGET, _wire_target(target))
+        code = await self._multi.perform(self._easy._curl)
+        if intake.headers_too_long:
+            raise TransportFailure("header block too long")
+        if code != 0 and not intake.truncated:
+            raise TransportFailure(_REASONS.get(code, f"transfer failed (curl {code})"))
+        status = self._easy.getinfo(CurlInfo.RESPONSE_CODE)
+        assert isinstance(status, int)
+        return Answer(status, intake.headers, intake.body(), intake.truncated)
+
+    def close(self) -> None:
+        """Close the connection and free what libcurl holds."""
+        self._multi.close()
+        self._easy.close()
+        lib.curl_slist_free_all(self._connect_to)
+
+
+class _Intake:
+    """What has come of one answer. A callback that does not take all it was given ends the transfer."""
+
+    def __init__(self, body_limit: int) -> None:
+        self.headers: dict[str, str] = {}
+        self.headers_too_long = False
+        self.truncated = False
+        self._header_bytes = 0
+        self._body = io.BytesIO()
+        self._room = body_limit
+
+    def take_header(self, line: bytes) -> int:
+        self._header_bytes += len(line)
+        if self._header_bytes > MAX_HEADER_BYTES:
+            self.headers_too_long = True
+            return CURL_WRITEFUNC_ERROR
+        name, colon, value = line.decode("latin-1").partition(":")
+        if line.startswith(b"HTTP/"):
+            self.headers.clear()  # the next answer after an interim one
+        elif colon:
+            self.headers[name.strip().lower()] = value.strip()
+        return len(line)
+
+    def take_body(self, chunk: bytes) -> int:
+        self._body.write(chunk[: self._room])
+        if len(chunk) > self._room:
+            self.truncated = True
+            return CURL_WRITEFUNC_ERROR
+        self._room -= len(chunk)
+        return len(chunk)
+
+    def body(self) -> bytes:
+        return self._body.getvalue()
+
+
+def _header_line(name: str, value: str) -> bytes:
+    # curl sends a line break as it is. Anything else goes back as it came: an ETag may hold any byte.
+    if re.search(r"[\r\n\0]", name + value):
+        raise ValueError(f"header {name!r} holds a line break")
+    return f"{name}: {value}".encode("latin-1")
+
+
+def _wire_target(target: str) -> bytes:
+    return _UNPRINTABLE.sub(lambda found: b"%%%02X" % ord(found[0]), target.encode())

@@ -1,0 +1,74 @@
+"""`probe`: one Series page, read or given as a saved body, judged as a Lane judges it and told in one line of JSON."""
+
+import json
+import time
+from collections.abc import Mapping
+from itertools import chain, repeat
+
+import trio
+
+from bookmark_appliance.clock import SECOND_MS, SystemClock
+from bookmark_appliance.config import Settings
+from bookmark_appliance.lanes.address_gate import fetchable
+from bookmark_appliance.lanes.judgement import judge_page
+from bookmark_appliance.lanes.outcome import Outcome
+from bookmark_appliance.lanes.page import MAX_BODY_BYTES, Page
+from bookmark_appliance.lanes.page_fetcher import FetcherUnavailable, PageFetcher
+from bookmark_appliance.lanes.series_read import UNFETCHABLE, SeriesRead, SeriesReader
+from bookmark_appliance.lanes.site import Site
+
+PAUSE_SECONDS = 1.0
+"""Before each redirect hop: a Site is asked once a second at most (LANE-056), and a probe has no database to ask."""
+
+
+def judge_body(site: Site, series_url: str, status: int, headers: Mapping[str, str], body: bytes) -> SeriesRead:
+    """Judge a saved answer; nothing is fetched. What lies beyond MAX_BODY_BYTES is cut off as the fetcher does.
+
+    `headers` has lower-case names.
+    """
+    if not fetchable(site, series_url):
+        return UNFETCHABLE
+    kept = body[:MAX_BODY_BYTES]
+    started = time.perf_counter()
+    page = Page(status, headers, kept, series_url, truncated=len(body) > len(kept))
+    judgement = judge_page(site, series_url, page, SystemClock().now_ms())
+    return SeriesRead(judgement, status, len(kept), round((time.perf_counter() - started) * SECOND_MS))
+
+
+async def read_live(site: Site, series_url: str, settings: Settings) -> SeriesRead:
+    """The read that a Lane makes, over the routes that this machine has."""
+    try:
+        fetcher = PageFetcher(fetchable, connect_to=settings.site_connect_to, ca_file=settings.site_ca_file)
+    except FetcherUnavailable:
+        return UNFETCHABLE
+
+    pauses = chain([0.0], repeat(PAUSE_SECONDS))
+
+    async def pause() -> None:
+        await trio.sleep(next(pauses))
+
+    return await SeriesReader(fetcher, SystemClock()).read(site, series_url, pause)
+
+
+def line(site: Site, series_url: str, read: SeriesRead) -> str:
+    """The line that `probe` prints, in the order of docs/INTERFACE.md; what is absent is null."""
+    reading = read.judgement.reading
+    latest = reading.latest
+    return json.dumps(
+        {
+            "site": site.name,
+            "series_url": series_url,
+            "outcome": read.judgement.outcome,
+            "latest": None if latest is None else _number(latest.number),
+            "label": None if latest is None else latest.label,
+            "cover": reading.cover,
+            "completed": reading.completed,
+            "status": read.status,
+            "bytes": None if read.status is None else read.bytes,
+            "ms": None if read.judgement.outcome is Outcome.UNFETCHABLE else read.ms,
+        }
+    )
+
+
+def _number(number: float) -> float:
+    return int(number) if number.is_integer() else number

@@ -1,0 +1,136 @@
+"""Which Series are due at a Site, in which order, and when the next one will be (DUE-)."""
+
+from dataclasses import dataclass
+
+from psycopg import AsyncConnection
+from psycopg.rows import class_row, scalar_row
+
+from bookmark_appliance.series_key import SeriesKey
+
+# The rules are spelled once, here, as expressions over `s` (series), `h` (its holders) and `t` (its times). A check
+# stamp from a clock that has since been set back counts as never checked (LANE-058); a claim or a Sighting stamped so
+# counts for nothing.
+_HOLDERS = """
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS holders
+        FROM bookmarks AS b
+        WHERE b.site = s.site AND b.series_id = s.series_id
+    ) AS h
+    CROSS JOIN LATERAL (
+        SELECT
+            CASE WHEN s.latest_checked_at > %(now)s + %(tolerance)s THEN 0 ELSE s.latest_checked_at END AS checked_at,
+            s.acquiring_until > %(now)s AND s.acquiring_until <= %(now)s + %(claim)s AS claimed
+    ) AS t
+"""
+_DEFERRED = """(
+    h.holders = 1
+    AND s.latest_sighted_at > %(now)s - %(rest)s
+    AND s.latest_sighted_at <= %(now)s + %(tolerance)s
+    AND t.checked_at > %(now)s - 6 * %(rest)s
+)"""
+
+_IS_DUE = f"""
+    SELECT s.series_id, s.force_poll_at > t.checked_at AS forced, s.latest_checked_at AS checked_at
+    FROM series AS s
+    {_HOLDERS}
+    WHERE s.site = %(site)s
+        AND s.series_url <> ''
+        AND h.holders > 0
+        AND NOT t.claimed
+        AND (
+            s.force_poll_at > t.checked_at
+            OR (s.finished_at = 0 AND t.checked_at <= %(now)s - %(rest)s AND NOT {_DEFERRED})
+        )
+"""
+
+_DUE = f"{_IS_DUE} ORDER BY forced DESC, h.holders DESC, t.checked_at, s.series_id"
+
+_STILL_DUE = f"{_IS_DUE} AND s.series_id = %(series_id)s FOR NO KEY UPDATE OF s"
+
+_ELIGIBLE = """
+    SELECT count(*)
+    FROM series AS s
+    WHERE s.site = %(site)s
+        AND s.series_url <> ''
+        AND s.finished_at = 0
+        AND EXISTS (SELECT FROM bookmarks AS b WHERE b.site = s.site AND b.series_id = s.series_id)
+"""
+
+_NEXT_DUE = f"""
+    SELECT min(
+        CASE
+            WHEN s.force_poll_at > t.checked_at THEN %(now)s
+            WHEN t.claimed THEN s.acquiring_until
+            WHEN {_DEFERRED}
+                THEN greatest(
+                    t.checked_at + %(rest)s,
+                    least(s.latest_sighted_at + %(rest)s, t.checked_at + 6 * %(rest)s)
+                )
+            ELSE t.checked_at + %(rest)s
+        END
+    )
+    FROM series AS s
+    {_HOLDERS}
+    WHERE s.site = %(site)s
+        AND s.series_url <> ''
+        AND h.holders > 0
+        AND (s.finished_at = 0 OR s.force_poll_at > t.checked_at)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class DueSeries:
+    """One Series that a pass owes a Poll. `checked_at` is its check stamp as stored, in ms, 0 for never."""
+
+    series_id: str
+    forced: bool
+    checked_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class DueTerms:
+    """What the due rules take besides the rows, all in ms: the moment, the Site's rest, and two bounds."""
+
+    now: int
+    rest: int
+    tolerance: int
+    claim: int
+
+    def bind(self, site: str) -> dict[str, str | int]:
+        """The parameters of the queries of this module."""
+        return {
+            "site": site,
+            "now": self.now,
+            "rest": self.rest,
+            "tolerance": self.tolerance,
+            "claim": self.claim,
+        }
+
+
+async def due_series(connection: AsyncConnection, site: str, terms: DueTerms) -> list[DueSeries]:
+    """All Series of `site` that are due: forced ones first, then by Readers, then longest unchecked (DUE-009)."""
+    async with connection.cursor(row_factory=class_row(DueSeries)) as cursor:
+        await cursor.execute(_DUE, terms.bind(site))
+        return await cursor.fetchall()
+
+
+async def still_due(connection: AsyncConnection, key: SeriesKey, terms: DueTerms) -> DueSeries | None:
+    """The Series, locked until the transaction ends, if it is still due: a pass is long, and rows change meanwhile."""
+    async with connection.cursor(row_factory=class_row(DueSeries)) as cursor:
+        await cursor.execute(_STILL_DUE, {**terms.bind(key.site), "series_id": key.series_id})
+        return await cursor.fetchone()
+
+
+async def eligible_count(connection: AsyncConnection, site: str) -> int:
+    """How many Series of `site` could ever be polled (DUE-015)."""
+    async with connection.cursor(row_factory=scalar_row) as cursor:
+        await cursor.execute(_ELIGIBLE, {"site": site})
+        return int(await cursor.fetchone() or 0)
+
+
+async def next_due_at(connection: AsyncConnection, site: str, terms: DueTerms) -> int | None:
+    """The earliest moment, in ms, at which a Series of `site` is or becomes due; None when none ever will."""
+    async with connection.cursor(row_factory=scalar_row) as cursor:
+        await cursor.execute(_NEXT_DUE, terms.bind(site))
+        moment: int | None = await cursor.fetchone()
+        return moment

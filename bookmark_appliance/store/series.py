@@ -1,0 +1,165 @@
+"""A Series as the Lanes see it: its stamps, what a Poll or an Acquisition writes of it, its failure row."""
+
+from dataclasses import dataclass
+
+from psycopg import AsyncConnection
+from psycopg.rows import class_row, scalar_row
+
+from bookmark_appliance.chapter import Chapter
+from bookmark_appliance.series_key import SeriesKey
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSeries:
+    """What is stored of a Series at the moment it is read; moments in ms, 0 for never.
+
+    `checked_at` is the check stamp before this read; `raised_by` the Reader whose Sighting raised the number.
+    """
+
+    series_url: str
+    latest_chapter: str
+    latest_chapter_num: float | None
+    checked_at: int
+    force_poll_at: int
+    finished_at: int
+    site_completed_at: int
+    corrected_at: int
+    raised_by: int | None
+    cover: str
+    cover_address: str
+
+
+_STORED = """
+    series_url,
+    latest_chapter,
+    latest_chapter_num,
+    latest_checked_at AS checked_at,
+    force_poll_at,
+    finished_at,
+    site_completed_at,
+    latest_corrected_at AS corrected_at,
+    latest_raised_by AS raised_by,
+    cover,
+    cover_address
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesChange:
+    """What a reading changes of a Series; None or False leaves a thing as it is."""
+
+    latest: Chapter | None = None
+    """The number and label to store."""
+    clears_raiser: bool = False
+    clears_correction: bool = False
+    site_completed_at: int | None = None
+    cover: str | None = None
+    """The source address of a Cover, for a Series that has none."""
+
+
+async def lock_series(connection: AsyncConnection, key: SeriesKey) -> StoredSeries | None:
+    """The row of `key`, locked until the transaction ends; None when there is none."""
+    async with connection.cursor(row_factory=class_row(StoredSeries)) as cursor:
+        await cursor.execute(
+            f"SELECT {_STORED} FROM series WHERE site = %(site)s AND series_id = %(series_id)s FOR NO KEY UPDATE",
+            {"site": key.site, "series_id": key.series_id},
+        )
+        return await cursor.fetchone()
+
+
+async def stamp_checked(connection: AsyncConnection, key: SeriesKey, checked_at: int) -> None:
+    """Write the check stamp (LANE-020); a missing Series is not an error (DUE-014)."""
+    await connection.execute(
+        "UPDATE series SET latest_checked_at = %(at)s WHERE site = %(site)s AND series_id = %(series_id)s",
+        {"site": key.site, "series_id": key.series_id, "at": checked_at},
+    )
+
+
+async def give_back_stamp(connection: AsyncConnection, key: SeriesKey, stamped_at: int, before: int) -> bool:
+    """Restore the check stamp `before`, unless it was changed since we wrote `stamped_at` (LANE-020, LANE-033)."""
+    cursor = await connection.execute(
+        """
+        UPDATE series
+        SET latest_checked_at = %(before)s
+        WHERE site = %(site)s
+            AND series_id = %(series_id)s
+            AND latest_checked_at = %(stamped_at)s
+        """,
+        {"site": key.site, "series_id": key.series_id, "stamped_at": stamped_at, "before": before},
+    )
+    return cursor.rowcount == 1
+
+
+async def apply_change(connection: AsyncConnection, key: SeriesKey, change: SeriesChange) -> None:
+    """Write what a reading changed, in one statement; nothing to change writes nothing (LANE-047)."""
+    if change == SeriesChange():
+        return
+    latest = change.latest
+    await connection.execute(
+        """
+        UPDATE series
+        SET latest_chapter = coalesce(%(label)s, latest_chapter),
+            latest_chapter_num = coalesce(%(number)s, latest_chapter_num),
+            latest_raised_by = CASE WHEN %(clears_raiser)s THEN NULL ELSE latest_raised_by END,
+            latest_corrected_at = CASE WHEN %(clears_correction)s THEN 0 ELSE latest_corrected_at END,
+            site_completed_at = coalesce(%(site_completed_at)s, site_completed_at),
+            cover = coalesce(%(cover)s, cover)
+        WHERE site = %(site)s
+            AND series_id = %(series_id)s
+        """,
+        {
+            "site": key.site,
+            "series_id": key.series_id,
+            "label": latest.label if latest else None,
+            "number": latest.number if latest else None,
+            "clears_raiser": change.clears_raiser,
+            "clears_correction": change.clears_correction,
+            "site_completed_at": change.site_completed_at,
+            "cover": change.cover,
+        },
+    )
+
+
+async def claim_for_acquisition(connection: AsyncConnection, key: SeriesKey, until: int) -> bool:
+    """Keep the Lane from reading this Series before `until` (COV-002); False when it has gone."""
+    cursor = await connection.execute(
+        "UPDATE series SET acquiring_until = %(until)s WHERE site = %(site)s AND series_id = %(series_id)s",
+        {"site": key.site, "series_id": key.series_id, "until": until},
+    )
+    return cursor.rowcount == 1
+
+
+async def drop_claim(connection: AsyncConnection, key: SeriesKey) -> None:
+    """The Acquisition has ended, however it ended."""
+    await claim_for_acquisition(connection, key, 0)
+
+
+async def record_failure(connection: AsyncConnection, key: SeriesKey, outcome: str, now_ms: int) -> None:
+    """Begin or go on with a run of failures; `failing_since` keeps its start (FAIL-005)."""
+    await connection.execute(
+        """
+        INSERT INTO poll_failures (site, series_id, outcome, failing_since)
+        SELECT site, series_id, %(outcome)s, %(now)s
+        FROM series
+        WHERE site = %(site)s
+            AND series_id = %(series_id)s
+        ON CONFLICT (site, series_id) DO UPDATE
+        SET outcome = excluded.outcome
+        """,
+        {"site": key.site, "series_id": key.series_id, "outcome": outcome, "now": now_ms},
+    )
+
+
+async def clear_failure(connection: AsyncConnection, key: SeriesKey) -> None:
+    """A read succeeded: the run of failures is over (FAIL-004)."""
+    await connection.execute(
+        "DELETE FROM poll_failures WHERE site = %(site)s AND series_id = %(series_id)s",
+        {"site": key.site, "series_id": key.series_id},
+    )
+
+
+async def series_count(connection: AsyncConnection) -> int:
+    """How many Series there are, for the start-up log."""
+    async with connection.cursor(row_factory=scalar_row) as cursor:
+        await cursor.execute("SELECT count(*) FROM series")
+        return int(await cursor.fetchone() or 0)

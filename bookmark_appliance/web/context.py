@@ -1,0 +1,26 @@
+"""What the web application is given: plain data, the database, the clock, and whom to tell."""
+
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network
+
+from bookmark_appliance.clock import Clock
+from bookmark_appliance.database import Database
+from bookmark_appliance.store.bookmarks import NewSeries
+
+
+@dataclass(frozen=True, slots=True)
+class WebContext:
+    """`public_base_url` has no trailing slash. `sites` are the names of the Sites we know.
+
+    `series_created` is called after the commit of the PUT that made a Series, once for each (SER-004). It must neither
+    block nor raise: what it announces has happened.
+    """
+
+    database: Database
+    clock: Clock
+    public_base_url: str
+    allowed_origins: Set[str]
+    trusted_proxies: Sequence[IPv4Network | IPv6Network]
+    sites: Set[str]
+    series_created: Callable[[NewSeries], None]

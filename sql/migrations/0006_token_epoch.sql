@@ -1,0 +1,2 @@
+ALTER TABLE readers
+    ADD COLUMN token_epoch bigint NOT NULL DEFAULT 0;

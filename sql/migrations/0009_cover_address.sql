@@ -1,0 +1,2 @@
+ALTER TABLE series
+    ADD COLUMN cover_address text NOT NULL DEFAULT '';

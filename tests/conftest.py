@@ -1,0 +1,120 @@
+"""What tests of every room share: a real PostgreSQL, a fresh database for each test, a Reader to start from.
+
+database             a pool on a fresh, migrated database, waited for with Trio
+blocking_database    the same through the blocking waiter: for tests under `autojump_clock`
+database_url         the address of that database, for what opens its own connections
+empty_database_url   a database without a table
+make_reader          adds a Reader to an open connection
+owner_discord_id     the owner's id in `database`; token_key the key that credentials there are derived from
+"""
+
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import psycopg
+import pytest
+import trio
+from psycopg.conninfo import make_conninfo
+
+from bookmark_appliance.database import Database, open_database
+from bookmark_appliance.embedded_postgres import EmbeddedPostgres
+from bookmark_appliance.migrations import migrate
+from bookmark_appliance.secret import Secret
+from bookmark_appliance.store.readers import Reader, add_reader, seed_owner
+from bookmark_appliance.trio_connection import BlockingConnection, TrioConnection
+
+_TOKEN_KEY = Secret("a token key for tests, 32 characters or more")
+_OWNER_DISCORD_ID = "100000000000000001"
+
+# Nothing here outlives the run.
+_QUICK_SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+
+
+@pytest.fixture(scope="session")
+def postgres_conninfo() -> Iterator[str]:
+    """One embedded server for all tests of this process."""
+    # pytest's own folders are closed to other users, and as root the server runs under another one.
+    folder = Path(tempfile.mkdtemp(prefix="bookmark-tests-"))
+    folder.chmod(0o711)
+    server = EmbeddedPostgres(folder / "data", serve=True, settings=_QUICK_SETTINGS)
+    trio.run(server.start)
+    try:
+        yield server.conninfo
+    finally:
+        trio.run(server.stop)
+        shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def template_database(postgres_conninfo: str) -> str:
+    """The name of a migrated database that holds the owner and nothing else."""
+
+    async def prepare() -> None:
+        await migrate(
+            make_conninfo(postgres_conninfo, dbname="migrated"),
+            lambda connection: seed_owner(connection, _OWNER_DISCORD_ID, _TOKEN_KEY),
+        )
+
+    with psycopg.connect(postgres_conninfo, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE migrated TEMPLATE template0")
+    trio.run(prepare)
+    return "migrated"
+
+
+@pytest.fixture
+def database_url(postgres_conninfo: str, template_database: str) -> Iterator[str]:
+    """A fresh copy of the template."""
+    yield from _new_database(postgres_conninfo, template_database)
+
+
+@pytest.fixture
+def empty_database_url(postgres_conninfo: str) -> Iterator[str]:
+    """A database without a table."""
+    yield from _new_database(postgres_conninfo, "template0")
+
+
+def _new_database(conninfo: str, template: str) -> Iterator[str]:
+    name = f"test_{uuid4().hex}"
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}".encode())
+        yield make_conninfo(conninfo, dbname=name)
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    """A pool on a fresh database."""
+    async with open_database(database_url) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def blocking_database(database_url: str) -> AsyncIterator[Database]:
+    """A pool whose queries never let the clock run."""
+    async with open_database(database_url, connection_class=BlockingConnection) as opened:
+        yield opened
+
+
+@pytest.fixture
+def token_key() -> Secret:
+    """The TOKEN_KEY behind the credentials of `database`."""
+    return _TOKEN_KEY
+
+
+@pytest.fixture
+def owner_discord_id() -> str:
+    """The owner of `database`."""
+    return _OWNER_DISCORD_ID
+
+
+@pytest.fixture
+def make_reader(token_key: Secret) -> Callable[[TrioConnection, str], Awaitable[Reader]]:
+    """`await make_reader(connection, "1002")` adds a Reader in the connection's transaction."""
+
+    async def make(connection: TrioConnection, discord_id: str) -> Reader:
+        return await add_reader(connection, discord_id, token_key)
+
+    return make

@@ -1,0 +1,140 @@
+"""`python3 build.py demo`: the six Sites, the appliance and two Readers on this machine, offline, until Ctrl-C.
+
+The Sites grow by a chapter every twenty seconds, so that there is something to see.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import trio
+
+from bookmark_appliance.polling import until
+from tests.simulated_sites.world import Series, sample_world
+
+GROW_EVERY_SECONDS = "20"
+START_SECONDS = 60
+STOP_SECONDS = 20
+READERS = ("0", "1002")
+"""Discord ids; the first is the owner of local mode."""
+PLAIN_SITES = ("asura", "demonic", "lightnovelworld")
+
+
+async def demo(folder: Path) -> None:
+    """Start everything in `folder`, say what to try, and wait. Every process ends with the nursery."""
+    settings = folder / "settings.env"
+    async with trio.open_nursery() as nursery:
+        with trio.fail_after(START_SECONDS):
+            sites = ("tests.simulated_sites", "--env-file", settings, "--grow-every", GROW_EVERY_SECONDS)
+            nursery.start_soon(partial(running, *sites, stdout=subprocess.DEVNULL))
+            await until(settings.exists)
+            with settings.open("a") as file:
+                file.write(f"DATA_DIR={folder / 'data'}\nPORT=0\nLOG_FORMAT=text\n")
+            address = await nursery.start(serve, settings)
+            credentials = {reader: await credential(settings, reader) for reader in READERS}
+        print(what_to_try(address, credentials, settings.read_text()), flush=True)
+
+
+async def running(*arguments: object, **options: Any) -> None:
+    """Run `python -m` with `arguments` until cancelled; then it gets the time to end well."""
+    await trio.run_process(
+        [sys.executable, "-m", *map(str, arguments)],
+        # A group of its own: Ctrl-C reaches us alone, and we stop the others in order.
+        start_new_session=True,
+        deliver_cancel=end_well,
+        **options,
+    )
+
+
+async def end_well(process: trio.Process) -> None:
+    """Ask the process to stop, and make it when it does not."""
+    process.terminate()
+    with trio.move_on_after(STOP_SECONDS):
+        await process.wait()
+        return
+    process.kill()
+
+
+async def serve(settings: Path, task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED) -> None:
+    """The appliance, its log shown; started once it says where it listens."""
+    async with trio.open_nursery() as nursery:
+        arguments = ("bookmark_appliance", "serve", "--env-file", settings)
+        process = await nursery.start(partial(running, *arguments, stderr=subprocess.PIPE))
+        said, listens = "", False
+        async for chunk in process.stderr:
+            text = chunk.decode(errors="replace")
+            print(text, end="", file=sys.stderr, flush=True)
+            if not listens:
+                said += text
+                if listening := re.search(r"listening on (http://\S+)\s", said):
+                    listens = True
+                    task_status.started(listening[1])
+
+
+async def credential(settings: Path, reader: str) -> str:
+    """Register the Reader, and return the credential that a script of theirs would carry."""
+    command = [sys.executable, "-m", "bookmark_appliance", "readers"]
+    option = ["--env-file", str(settings), reader]
+    await trio.run_process([*command, "add", *option], capture_stdout=True)
+    printed = await trio.run_process([*command, "credential", *option], capture_stdout=True)
+    return printed.stdout.decode().strip()
+
+
+def what_to_try(address: str, credentials: dict[str, str], settings: str) -> str:
+    """The text that a person reads once everything runs."""
+    sites = re.findall(r"127\.0\.0\.1:(\d+)", settings)[0]
+    owner = credentials[READERS[0]]
+    shown = [next(series for series in sample_world().series if series.site == site) for site in PLAIN_SITES]
+    first = shown[0]
+    lines = [
+        "",
+        "Two Readers and their credentials:",
+        *(f"    {reader:>6}  {secret}" for reader, secret in credentials.items()),
+        "",
+        "Bookmark a Series of each plain Site. No Latest Chapter is given, the appliance finds it:",
+        *(put(address, owner, series) for series in shown),
+        "",
+        "See the list, at once and a few seconds later. Each Series is checked again within the hour:",
+        f"    curl -s -H 'Authorization: Bearer {owner}' {address}/bookmarks",
+        "",
+        "Publish a chapter, make a Site misbehave, behave again; the last shows the Sites' state:",
+        f"    curl -sk https://127.0.0.1:{sites}/-/publish/{first.site}/{first.slug}/900",
+        f"    curl -sk https://127.0.0.1:{sites}/-/misbehave/{first.shape.host}/challenge",
+        f"    curl -sk https://127.0.0.1:{sites}/-/behave",
+        f"    curl -sk https://127.0.0.1:{sites}/-/",
+        "",
+        "Ctrl-C ends it all and removes the data.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def put(address: str, credential: str, series: Series) -> str:
+    """The command that bookmarks `series` at its second chapter."""
+    body = {"title": series.title, "series_url": series.address, "last_chapter_num": 2}
+    if series.site == "lightnovelworld":
+        body["kind"] = "novel"
+    quoted = json.dumps(body).replace("'", r"\u0027")
+    target = f"{address}/bookmarks/{series.site}:{quote(series.slug, safe='')}"
+    return f"    curl -s -X PUT -H 'Authorization: Bearer {credential}' -d '{quoted}' {target}"
+
+
+def main() -> None:
+    """Run the demo in a folder that goes with it."""
+    with tempfile.TemporaryDirectory(prefix="bookmark-appliance-demo-") as folder:
+        os.chmod(folder, 0o711)  # as root, PostgreSQL runs under a user of its own and must pass through
+        try:
+            trio.run(demo, Path(folder))
+        except* KeyboardInterrupt:
+            print("ended", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
