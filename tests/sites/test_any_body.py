@@ -13,76 +13,45 @@ from bookmark_appliance.lanes.outcome import Judgement
 from bookmark_appliance.lanes.page import MAX_BODY_BYTES, Page
 from bookmark_appliance.lanes.sites import SITES
 from tests.sites.hostile import CHAPTER, SERIES, bodies
-from tests.sites.test_cases import CASES, load_cases
+from tests.sites.test_cases import CASES, Case, load_cases
 
 MOST_CPU_SECONDS = 0.150
-SECONDS_TO_ADD_A_MILLION = 0.020
+SECONDS_TO_ADD_A_MILLION = 0.017
+"""On the machine that the limit was measured on, at rest (two shared cores, 2026-11)."""
 RUNS = 6
 
 _PIECES = st.sampled_from(
     [
-        *[
-            "<",
-            ">",
-            "/",
-            "=",
-            "'",
-            '"',
-            "&",
-            ";",
-            "#",
-            "-",
-            "!",
-            "?",
-            "[",
-            "]",
-            "{",
-            "}",
-            ",",
-            ":",
-            "\\",
-            "\n",
-            " ",
-            "\x00",
-        ],
-        *[
-            "<a href=",
-            "<!--",
-            "-->",
-            "<script",
-            "</script>",
-            "<title>",
-            "<template>",
-            "</template>",
-            "<astro-island props='",
-        ],
-        *[
-            "<meta property=og:image content=",
-            "<li>Status</li>",
-            "<h3>Status:</h3>",
-            '<script id="initial-data">',
-            "_cf_chl_opt",
-        ],
-        *[
-            '<div id="chapters-list">',
-            '<div id="wpd-threads">',
-            "/@waf/",
-            '<script type="application/ld+json">',
-            "&amp;",
-            "&#",
-        ],
-        *[
-            '{"queries":{"[\\"manga\\",\\"detail\\",\\"abc\\"]":',
-            '{"latestChapterUrl":"/title/abc-x/1-chapter-9"}',
-            "null",
-        ],
-        *[
-            '"title":[0,"x"]',
-            '"status":[0,"completed"]',
-            '"creativeWorkStatus":',
-            '{"series_books":[',
-            '{"chapter_no":"9"}',
-        ],
+        *"<>/='\"&;#-!?[]{},:\\\n \x00",
+        *"""\
+<a href=
+<!--
+-->
+<script
+</script>
+<title>
+<template>
+</template>
+<astro-island props='
+"title":[0,"x"]
+"status":[0,"completed"]
+<meta property=og:image content=
+<li>Status</li>
+<h3>Status:</h3>
+<div id="chapters-list">
+<div id="wpd-threads">
+<script type="application/ld+json">
+"creativeWorkStatus":
+<script id="initial-data">
+{"queries":{"[\\"manga\\",\\"detail\\",\\"abc\\"]":
+{"latestChapterUrl":"/title/abc-x/1-chapter-9"}
+{"series_books":[
+{"chapter_no":"9"}
+null
+_cf_chl_opt
+/@waf/
+&amp;
+&#""".splitlines(),
         *[link.format(number) for link in CHAPTER.values() for number in ("9", "1e9", "٩", "9" * 30)],
     ]
 )
@@ -109,15 +78,14 @@ def test_no_body_raises(site: str, body: bytes, status: int) -> None:
     assert reading.cover is None or reading.cover.lower().startswith("https://")
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=300)
 @given(st.sampled_from(load_cases()), st.floats(0, 1), st.binary(max_size=4), st.booleans())
-def test_no_damage_to_a_real_body_raises(case: object, place: float, damage: bytes, cut: bool) -> None:
+def test_no_damage_to_a_real_body_raises(case: Case, place: float, damage: bytes, cut: bool) -> None:
     """SITE-006: cut off or damaged anywhere."""
-    assert hasattr(case, "file")
     body = (CASES / case.file).read_bytes()
     at = int(len(body) * place)
-    for site in SITES:
-        judged(site, body[:at] + damage + (b"" if cut else body[at + len(damage) :]))
+    damaged = body[:at] + damage + (b"" if cut else body[at + len(damage) :])
+    judge_page(SITES[case.site], case.series_url, Page(200, {}, damaged, case.series_url), now_ms=0)
 
 
 @pytest.mark.parametrize("series_url", ["", "x", "https://", "https://[", "https://asurascans.com/comics/%", "\ud800"])
