@@ -242,8 +242,9 @@ async def test_a_large_head_is_refused(app: Quart, size: int) -> None:
     async with serving(app) as server:
         talk = await server.connect()
         await talk.send(b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"a" * size + b"\r\n\r\n")
-        status, _, body = await talk.answer()
+        status, headers, body = await talk.answer()
         assert (status, list(json.loads(body))) == (431, ["error"])
+        assert headers["x-content-type-options"] == "nosniff"
         assert (await (await server.connect()).ask(b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"a" * 15_000 + b"\r\n\r\n"))[
             0
         ] == 200
