@@ -204,6 +204,8 @@ async def _init_if_new(files: PostgresFiles) -> None:
             raise EmbeddedFailed(f"{files.cluster} was made by PostgreSQL {found}; this one is {MAJOR}")
         return
     unfinished = files.cluster.with_name("postgres.new")
+    with trio.move_on_after(_ORPHAN_SECONDS):  # what a killed start left may still be writing there
+        await until(lambda: not server_processes(unfinished))
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(mode=0o700)
     os.chown(unfinished, files.user.uid, files.user.gid)
@@ -215,7 +217,12 @@ async def _init_if_new(files: PostgresFiles) -> None:
         *("--auth-local=peer", "--auth-host=reject", "--no-instructions"),
     ]
     child = launch(files, "initdb", arguments, ends_with_us=signal.SIGKILL)
-    await until(lambda: child.poll() is not None)
+    try:
+        await until(lambda: child.poll() is not None)
+    finally:
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)  # a session of its own: the server that it runs goes as well
+            child.wait()
     if child.returncode != 0:
         raise EmbeddedFailed(f"the database could not be made; see {files.log}")
     unfinished.rename(files.cluster)
