@@ -1,131 +1,45 @@
-"""The pool of database connections, and how a connection of ours is made.
-
-DatabaseError
-├── DatabaseUnavailable      there is no connection now: refused, lost, or none came free in time (an HTTP 503)
-│   └── PoolExhausted        every connection stayed lent for too long
-└── DatabaseRefused          this server will not do, whenever it is asked: its version, or a pooler between
-
-What goes wrong with a statement itself stays a psycopg error. No text of these errors holds the connection URL.
-"""
+"""The pool of database connections, and the unit of work on one of them."""
 
 import contextlib
-import logging
-import re
 import select
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Final
 
 import psycopg
 import trio
 from psycopg.pq import PipelineStatus, TransactionStatus
 
+from bookmark_appliance.connecting import (
+    DATABASE_ERRORS,
+    USUAL_TIMEOUTS,
+    DatabaseError,
+    DatabaseRefused,
+    DatabaseUnavailable,
+    PoolExhausted,
+    Timeouts,
+    connect,
+    refuse_shared_sessions,
+)
 from bookmark_appliance.secret import Secret
 from bookmark_appliance.trio_connection import TrioConnection
 
-logger = logging.getLogger(__name__)
-
-OLDEST_VERSION: Final = 15
-NEWEST_VERSION: Final = 18
-"""Majors of PostgreSQL that are tested and accepted (INTERFACE.md)."""
+__all__ = [
+    "DATABASE_ERRORS",
+    "Database",
+    "DatabaseError",
+    "DatabaseRefused",
+    "DatabaseUnavailable",
+    "PoolExhausted",
+    "Timeouts",
+    "open_database",
+]
 
 _LONG_IDLE_SECONDS: Final = 30.0
 """After this long a connection is asked before it is lent: firewalls forget quiet ones without a word."""
 
 _CHECK_SECONDS: Final = 2.0
-
-_CONNECTION_DEFAULTS: Final[dict[str, int | str]] = {
-    "application_name": "bookmark-appliance",
-    "connect_timeout": 5,
-    # A peer that vanished is noticed after about 10 + 3 * 5 seconds.
-    "keepalives": 1,
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-}
-
-
-class DatabaseError(Exception):
-    """The tree is drawn at the head of this module."""
-
-
-class DatabaseUnavailable(DatabaseError):
-    """There is no connection to the database at this moment."""
-
-
-class PoolExhausted(DatabaseUnavailable):
-    """Every connection stayed lent for longer than the caller may wait."""
-
-
-class DatabaseRefused(DatabaseError):
-    """The server can be reached, and is none that we can work with."""
-
-
-DATABASE_ERRORS: Final = (DatabaseError, psycopg.Error)
-"""What a task that goes on without the database catches: no connection, or a statement that failed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Timeouts:
-    """What the server ends by itself, in milliseconds; 0 is never."""
-
-    statement_ms: int = 15_000
-    lock_ms: int = 5_000
-    idle_in_transaction_ms: int = 30_000
-
-
-NO_TIMEOUTS: Final = Timeouts(0, 0, 0)
-
-
-async def connect(
-    url: Secret | str, timeouts: Timeouts, connection_class: type[TrioConnection] = TrioConnection
-) -> TrioConnection:
-    """One connection in autocommit mode, outside any pool, with the timeouts set. The caller closes it.
-
-    Raises DatabaseUnavailable when there is none to be had, DatabaseRefused when the server's version will not do or
-    the URL cannot be read.
-    """
-    text = url.reveal() if isinstance(url, Secret) else url
-    try:
-        given = psycopg.conninfo.conninfo_to_dict(text)
-        if not re.fullmatch(r"[0-9,]*", str(given.get("port") or ""), re.ASCII):
-            raise psycopg.ProgrammingError("no port")  # what a slash in a password makes of it
-    except psycopg.ProgrammingError:
-        # The parser quotes what it could not read, which may be a password with an unescaped slash.
-        raise DatabaseRefused("the database URL cannot be read (special characters are percent-encoded)") from None
-    try:
-        conninfo = psycopg.conninfo.make_conninfo("", **{**_CONNECTION_DEFAULTS, **given})
-        connection = await connection_class.connect(conninfo, autocommit=True)
-    except psycopg.Error as error:
-        raise DatabaseUnavailable(f"no connection to the database: {error}") from None
-    try:
-        await _prepare(connection, timeouts)
-    except BaseException:
-        connection.pgconn.finish()
-        raise
-    return connection
-
-
-async def _prepare(connection: TrioConnection, timeouts: Timeouts) -> None:
-    major = connection.info.server_version // 10_000
-    if not OLDEST_VERSION <= major <= NEWEST_VERSION:
-        raise DatabaseRefused(
-            f"the database server is PostgreSQL {major}; {OLDEST_VERSION} to {NEWEST_VERSION} are supported"
-        )
-    try:
-        await connection.execute(
-            """
-            SELECT set_config('statement_timeout', %s, FALSE),
-                   set_config('lock_timeout', %s, FALSE),
-                   set_config('idle_in_transaction_session_timeout', %s, FALSE),
-                   set_config('TimeZone', 'UTC', FALSE)
-            """,
-            (str(timeouts.statement_ms), str(timeouts.lock_ms), str(timeouts.idle_in_transaction_ms)),
-        )
-    except psycopg.OperationalError as error:
-        raise DatabaseUnavailable("the connection was lost while it was prepared") from error
 
 
 class Database:
@@ -235,7 +149,7 @@ async def open_database(
     *,
     pool_size: int = 8,
     acquire_seconds: float = 5.0,
-    timeouts: Timeouts = Timeouts(),
+    timeouts: Timeouts = USUAL_TIMEOUTS,
     connection_class: type[TrioConnection] = TrioConnection,
 ) -> AsyncIterator[Database]:
     """Open a pool on the database at `url`; it is closed at the end.
@@ -256,29 +170,6 @@ async def open_database(
         yield database
     finally:
         database.close()
-
-
-async def refuse_shared_sessions(one: TrioConnection, other: TrioConnection) -> None:
-    """Raise DatabaseRefused when a pooler in transaction or statement mode stands between us and the server.
-
-    A mark is left in the session of `one`. A pooler has by then given that session back: `other` sees the mark when
-    it is handed the same session, and while `other` keeps it in a transaction, `one` gets a session without the mark.
-    """
-    mark = str(id(one))
-    refusal = DatabaseRefused(
-        "the database is reached through a pooler in transaction mode; connect directly or use session mode"
-    )
-    read_mark = "SELECT current_setting('bookmark_appliance.mark', TRUE)"
-    await one.execute("SELECT set_config('bookmark_appliance.mark', %s, FALSE)", (mark,))
-    try:
-        async with other.transaction():
-            seen_by_other = await (await other.execute(read_mark)).fetchone()
-            if seen_by_other == (mark,):
-                raise refusal
-            if await (await one.execute(read_mark)).fetchone() != (mark,):
-                raise refusal
-    except psycopg.errors.ProtocolViolation:
-        raise refusal from None
 
 
 def _has_word_from_server(connection: TrioConnection) -> bool:

@@ -24,7 +24,7 @@ from typing import Final
 import trio
 from psycopg.conninfo import make_conninfo
 
-from bookmark_appliance.database import DatabaseError
+from bookmark_appliance.connecting import DatabaseError
 from bookmark_appliance.file_lock import FileLock
 from bookmark_appliance.polling import POLL_SECONDS, until
 from bookmark_appliance.postgres_files import MAJOR, PostgresFiles, prepare_files, prune_programs

@@ -14,7 +14,7 @@ from psycopg import sql
 from psycopg.abc import Params
 from psycopg.rows import TupleRow
 
-from bookmark_appliance.database import NO_TIMEOUTS, DatabaseUnavailable, connect
+from bookmark_appliance.connecting import NO_TIMEOUTS, DatabaseUnavailable, connect
 from bookmark_appliance.secret import Secret
 from bookmark_appliance.trio_connection import TrioConnection
 
@@ -72,7 +72,7 @@ class LockSession:
             try:
                 cursor = await self._connection.execute(query, parameters)
                 return await cursor.fetchone() if cursor.description else None
-            except psycopg.OperationalError as error:
+            except psycopg.Error as error:
                 if self._connection.closed:
                     raise SessionLost("the session that holds our locks was lost") from error
                 raise

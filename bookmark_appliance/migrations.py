@@ -14,7 +14,7 @@ from typing import Final
 
 import psycopg
 
-from bookmark_appliance.database import NO_TIMEOUTS, DatabaseError, DatabaseUnavailable, connect
+from bookmark_appliance.connecting import NO_TIMEOUTS, DatabaseError, DatabaseUnavailable, connect
 from bookmark_appliance.resources import resource_folder
 from bookmark_appliance.secret import Secret
 from bookmark_appliance.trio_connection import TrioConnection
@@ -107,7 +107,7 @@ async def migrate(
         # The lock belongs to the session and ends with it.
         await connection.execute("SELECT pg_advisory_lock(%s)", (_MIGRATION_LOCK,))
         return await _run(connection, steps, seed)
-    except psycopg.OperationalError as error:
+    except psycopg.Error as error:
         if connection.closed:
             raise DatabaseUnavailable("the connection was lost while migrating") from error
         raise

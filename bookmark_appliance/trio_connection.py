@@ -4,7 +4,6 @@ It rests on a few seams of psycopg: `wait`, the lock, `connect`, `cancel_safe`, 
 pinned, and tests/test_trio_connection.py holds every one of them.
 """
 
-import ipaddress
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,7 +13,7 @@ from typing import Any, ClassVar, Final, Self, TypeVar
 import psycopg
 import trio
 from psycopg import generators
-from psycopg.abc import AdaptContext, ConnDict, ConnParam, PQGen
+from psycopg.abc import AdaptContext, ConnParam, PQGen
 from psycopg.conninfo import conninfo_attempts_async, make_conninfo, timeout_from_conninfo
 from psycopg.errors import _WaitTimeout
 from psycopg.pq import TransactionStatus
@@ -22,6 +21,7 @@ from psycopg.pq.abc import PGconn
 from psycopg.rows import AsyncRowFactory, TupleRow, tuple_row
 from psycopg.transaction import AsyncTransaction
 
+from bookmark_appliance.postgres_hosts import with_addresses
 from bookmark_appliance.postgres_waiting import BlockingWaiter, TrioWaiter, Waiter
 
 logger = logging.getLogger(__name__)
@@ -116,7 +116,7 @@ class TrioConnection(psycopg.AsyncConnection[TupleRow]):
         params = await cls._get_connection_params(conninfo, **parameters)
         seconds = timeout_from_conninfo(params)
         failure: psycopg.Error = psycopg.OperationalError("no address to connect to")
-        for attempt in await conninfo_attempts_async(await _with_addresses(params)):
+        for attempt in await conninfo_attempts_async(await with_addresses(params)):
             with trio.move_on_after(seconds) as scope:
                 try:
                     connection = await cls.waiter.run_connecting(cls._connect_gen(make_conninfo("", **attempt)))
@@ -207,42 +207,3 @@ class BlockingConnection(TrioConnection):
     """Blocks the thread while a query runs: for tests whose clock must stand still meanwhile."""
 
     waiter = BlockingWaiter()
-
-
-async def _with_addresses(params: ConnDict) -> ConnDict:
-    """The parameters with every host name resolved to `hostaddr`, so that psycopg has nothing left to resolve.
-
-    One host may have several addresses, one of several hosts may not resolve at all: the first stand in the list one
-    after another, the second is left out unless it is the only one.
-    """
-    hosts = [host for host in str(params.get("host") or "").split(",") if host]
-    if params.get("hostaddr") or not any(map(_is_name, hosts)):
-        return params
-    ports = str(params.get("port") or "5432").split(",")
-    resolved: list[tuple[str, str, str]] = []
-    failure: OSError | None = None
-    for index, host in enumerate(hosts):
-        port = ports[index if len(ports) > 1 else 0] or "5432"
-        if not _is_name(host):
-            resolved.append((host, "" if host.startswith(("/", "@")) else host, port))
-            continue
-        try:
-            answers = await trio.socket.getaddrinfo(host, port, type=trio.socket.SOCK_STREAM)
-        except OSError as error:
-            failure = error
-            continue
-        resolved += [(host, str(address[0]), port) for *_, address in answers]
-    if not resolved:
-        raise psycopg.OperationalError(f"the database's host name does not resolve: {failure}")
-    names, addresses, used_ports = (",".join(column) for column in zip(*resolved, strict=True))
-    return {**params, "host": names, "hostaddr": addresses, "port": used_ports}
-
-
-def _is_name(host: str) -> bool:
-    if host.startswith(("/", "@")):
-        return False
-    try:
-        ipaddress.ip_address(host.partition("%")[0])
-    except ValueError:
-        return True
-    return False

@@ -15,6 +15,7 @@ from psycopg.pq import TransactionStatus
 
 from bookmark_appliance import database as database_module
 from bookmark_appliance import trio_connection
+from bookmark_appliance.connecting import refuse_shared_sessions
 from bookmark_appliance.database import (
     Database,
     DatabaseRefused,
@@ -22,7 +23,6 @@ from bookmark_appliance.database import (
     PoolExhausted,
     Timeouts,
     open_database,
-    refuse_shared_sessions,
 )
 from bookmark_appliance.secret import Secret
 from bookmark_appliance.trio_connection import TrioConnection

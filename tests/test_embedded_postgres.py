@@ -17,7 +17,7 @@ import pytest
 import trio
 
 from bookmark_appliance import postgres_files
-from bookmark_appliance.database import NO_TIMEOUTS, connect
+from bookmark_appliance.connecting import NO_TIMEOUTS, connect
 from bookmark_appliance.embedded_postgres import EmbeddedFailed, EmbeddedInUse, embedded_postgres
 from bookmark_appliance.file_lock import FileLock
 from bookmark_appliance.polling import until

@@ -14,8 +14,9 @@ import pytest
 import trio
 from psycopg.conninfo import make_conninfo
 
+from bookmark_appliance.connecting import NO_TIMEOUTS, DatabaseUnavailable, connect
 from bookmark_appliance.credentials import credential_hash, derive_credential
-from bookmark_appliance.database import NO_TIMEOUTS, DatabaseUnavailable, connect, open_database
+from bookmark_appliance.database import open_database
 from bookmark_appliance.migrations import (
     Migration,
     MigrationFailed,
