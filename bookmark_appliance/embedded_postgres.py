@@ -100,7 +100,7 @@ class EmbeddedPostgres:
         assert self._files is not None
         async with self._turn.turn():
             self._users.release()
-            if self._serve or self._users.try_exclusive():
+            if (self._serve and self._child is not None) or self._users.try_exclusive():
                 await _end_any(self._files, self._child)
             self._users.release()
             self._serving.release()
@@ -182,9 +182,11 @@ async def _is_ready(files: PostgresFiles, child: subprocess.Popen[bytes] | None)
 
 
 async def _end_any(files: PostgresFiles, child: subprocess.Popen[bytes] | None) -> None:
-    found = read_postmaster(files.cluster)
-    if found is not None:
-        await end_server(found[0], files.cluster, child)
+    """End `child`, which need not have come as far as its pid file, or else whatever the pid file names."""
+    if child is not None and child.poll() is None:
+        await end_server(child.pid, files.cluster, child)
+    elif (found := read_postmaster(files.cluster)) is not None:
+        await end_server(found[0], files.cluster, None)
 
 
 async def _clear_remains(cluster: Path) -> None:
