@@ -100,7 +100,7 @@ class EmbeddedPostgres:
         assert self._files is not None
         async with self._turn.turn():
             self._users.release()
-            if self._serve or self._users.try_exclusive():
+            if (self._serve and self._child is not None) or self._users.try_exclusive():
                 await _end_any(self._files, self._child)
             self._users.release()
             self._serving.release()
@@ -182,9 +182,11 @@ async def _is_ready(files: PostgresFiles, child: subprocess.Popen[bytes] | None)
 
 
 async def _end_any(files: PostgresFiles, child: subprocess.Popen[bytes] | None) -> None:
-    found = read_postmaster(files.cluster)
-    if found is not None:
-        await end_server(found[0], files.cluster, child)
+    """End `child`, which need not have come as far as its pid file, or else whatever the pid file names."""
+    if child is not None and child.poll() is None:
+        await end_server(child.pid, files.cluster, child)
+    elif (found := read_postmaster(files.cluster)) is not None:
+        await end_server(found[0], files.cluster, None)
 
 
 async def _clear_remains(cluster: Path) -> None:
@@ -204,6 +206,8 @@ async def _init_if_new(files: PostgresFiles) -> None:
             raise EmbeddedFailed(f"{files.cluster} was made by PostgreSQL {found}; this one is {MAJOR}")
         return
     unfinished = files.cluster.with_name("postgres.new")
+    with trio.move_on_after(_ORPHAN_SECONDS):  # what a killed start left may still be writing there
+        await until(lambda: not server_processes(unfinished))
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(mode=0o700)
     os.chown(unfinished, files.user.uid, files.user.gid)
@@ -215,7 +219,12 @@ async def _init_if_new(files: PostgresFiles) -> None:
         *("--auth-local=peer", "--auth-host=reject", "--no-instructions"),
     ]
     child = launch(files, "initdb", arguments, ends_with_us=signal.SIGKILL)
-    await until(lambda: child.poll() is not None)
+    try:
+        await until(lambda: child.poll() is not None)
+    finally:
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)  # a session of its own: the server that it runs goes as well
+            child.wait()
     if child.returncode != 0:
         raise EmbeddedFailed(f"the database could not be made; see {files.log}")
     unfinished.rename(files.cluster)

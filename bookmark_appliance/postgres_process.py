@@ -126,16 +126,21 @@ def server_processes(cluster: Path) -> list[int]:
 
 
 async def end_server(pid: int, cluster: Path, child: subprocess.Popen[bytes] | None) -> None:
-    """Stop the postmaster `pid`: fast (clients are cut, all is written out), then harder. Shielded, bounded."""
+    """Stop the postmaster `pid`: fast (clients are cut, all is written out), then harder. Shielded, bounded.
+
+    `child` is that process where it is our own; of another one only its working folder tells whose it is.
+    """
+
+    def lives() -> bool:
+        return works_in(pid, cluster) if child is None else child.poll() is None
+
     for end_signal, seconds in (
         (signal.SIGINT, _FAST_SECONDS),
         (signal.SIGQUIT, _IMMEDIATE_SECONDS),
         (signal.SIGKILL, _IMMEDIATE_SECONDS),
     ):
-        if not works_in(pid, cluster):
+        if not lives():
             break
         os.kill(pid, end_signal)
         with trio.move_on_after(seconds, shield=True):
-            await until(lambda: not works_in(pid, cluster))
-    if child is not None:
-        child.wait()
+            await until(lambda: not lives())

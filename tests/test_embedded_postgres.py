@@ -12,11 +12,12 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import trio
 
-from bookmark_appliance import postgres_files
+from bookmark_appliance import postgres_files, postgres_process
 from bookmark_appliance.connecting import NO_TIMEOUTS, connect
 from bookmark_appliance.embedded_postgres import EmbeddedFailed, EmbeddedInUse, embedded_postgres
 from bookmark_appliance.file_lock import FileLock
@@ -236,6 +237,37 @@ async def test_serve_waits_for_a_command_to_finish(data_dir: Path) -> None:
             assert not served.is_set()
         with trio.fail_after(60):
             await served.wait()
+
+
+async def test_serve_that_gives_up_waiting_leaves_the_command_its_server(data_dir: Path) -> None:
+    """OPS-007: an end that is asked for while a backup runs is no end of the backup."""
+    async with embedded_postgres(data_dir) as command:
+        with trio.move_on_after(0.3) as waiting:
+            async with embedded_postgres(data_dir, serve=True):
+                pass
+        assert waiting.cancelled_caught
+        assert await statement(command.conninfo, "SELECT 1") == [(1,)]
+    assert server_processes(data_dir / "postgres") == []
+
+
+@pytest.mark.parametrize("serve", [True, False])
+async def test_start_that_is_cut_at_once_leaves_no_server(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch, serve: bool
+) -> None:
+    """OPS-007: also when the server has not come as far as its pid file."""
+    launched: list[subprocess.Popen[bytes]] = []
+    with trio.CancelScope() as start:
+
+        def launch_and_be_cut(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+            launched.append(postgres_process.launch(*arguments, **options))
+            start.cancel()
+            return launched[0]
+
+        monkeypatch.setattr("bookmark_appliance.embedded_postgres.launch", launch_and_be_cut)
+        async with embedded_postgres(data_dir, serve=serve):
+            pass
+    assert start.cancelled_caught
+    assert [child.returncode is not None for child in launched] == [True]
 
 
 async def test_killed_serve_takes_its_server_along_and_loses_nothing(data_dir: Path) -> None:

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -75,8 +76,10 @@ async def _measure(folder: Path) -> list[Figure]:
             return "ok"
 
         shutdown = trio.Event()
+        listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+        host, port = listeners[0].socket.getsockname()[:2]
         async with trio.open_nursery() as nursery:
-            host, port = await nursery.start(_serve, app, shutdown)
+            await nursery.start(partial(serve_web, app, listeners, shutdown=shutdown))
             bare_case, *cases = await _cases(database, app, host, port)
             ratios: dict[str, list[float]] = {case.name: [] for case in cases}
             speeds: dict[str, list[float]] = {case.name: [] for case in (bare_case, *cases)}
@@ -117,12 +120,6 @@ def _context(database: Database) -> WebContext:
         sites=frozenset(("asura",)),
         series_created=lambda series: None,
     )
-
-
-async def _serve(app: Quart, shutdown: trio.Event, *, task_status: trio.TaskStatus[tuple[str, int]]) -> None:
-    listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
-    task_status.started(listeners[0].socket.getsockname()[:2])
-    await serve_web(app, listeners, shutdown=shutdown)
 
 
 async def _load(load: Load) -> Tally:
