@@ -29,6 +29,7 @@ def error_response(status: int, message: str) -> TrioResponse:
     """The one shape of an error; the id is in the log as well when there was anything to log."""
     response = TrioResponse(msgspec.json.encode({"error": message}) + b"\n", status, content_type="application/json")
     response.headers["X-Request-Id"] = secrets.token_hex(8)
+    response.headers["X-Content-Type-Options"] = "nosniff"
     if status == 401:
         response.headers["WWW-Authenticate"] = "Bearer"
     return response

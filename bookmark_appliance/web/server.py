@@ -34,9 +34,9 @@ class Limits:
 
     head: float = 10.0
     """From connecting, or from the first byte of a later request, to the end of its headers (OPS-006)."""
-    idle: float = 75.0
-    """Between an answer and the next request: longer than the proxies in front keep theirs (60 s), so that they close
-    first and no request is sent into a closing connection."""
+    idle: float = 120.0
+    """Between an answer and the next request: longer than a proxy in front keeps its end (Traefik 90 s, nginx 60 s), so
+    that it closes first and sends no request into a closing connection."""
     write: float = 30.0
     """For each 64 KiB of an answer: a client that reads nothing is dropped, a slow one is not."""
     linger: float = 1.0

@@ -162,7 +162,7 @@ async def test_the_shared_facts_are_taken_once(web: Web) -> None:
 
 
 async def test_kind_and_latest_chapter_are_shared_and_last_write_wins(web: Web) -> None:
-    """API-021, API-027, API-036: one Series, two Bookmarks, Progress of their own."""
+    """API-021, API-027, API-036, SER-002: one Series, two Bookmarks, Progress of their own."""
     await web.reader.put("asura:one", **WHOLE)
     await web.other.put("asura:one", last_chapter_num=3, kind="novel", latest_chapter_num=12)
     mine, theirs = (await web.reader.list())[0], (await web.other.list())[0]
@@ -250,7 +250,7 @@ async def test_a_new_series_nudges_its_lane(web: Web) -> None:
 
 
 async def test_a_readers_end_leaves_the_series(web: Web) -> None:
-    """SER-008, SER-001, SER-007: their Bookmarks go, their raise stays without a name."""
+    """SER-008, SER-001: their Bookmarks go, their raise stays without a name."""
     await web.reader.put("asura:one")
     await web.reader.put("asura:one", latest_chapter_num=20)
     assert await web.sql("SELECT latest_raised_by FROM series") == [(web.reader_id,)]

@@ -1,0 +1,245 @@
+"""Requests a second of the JSON API, as ratios to a bare route on the same server: `python -m tests.bench.api`.
+
+The cases take turns with the bare route, several rounds, so that what else the machine does meanwhile falls on both;
+what is printed is the median of the ratios.
+"""
+
+import shutil
+import statistics
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import trio
+from quart import Quart
+
+from bookmark_appliance.clock import SystemClock
+from bookmark_appliance.credentials import derive_credential
+from bookmark_appliance.database import Database, open_database
+from bookmark_appliance.embedded_postgres import EmbeddedPostgres
+from bookmark_appliance.migrations import migrate
+from bookmark_appliance.secret import Secret
+from bookmark_appliance.store.readers import add_reader, seed_owner
+from bookmark_appliance.web.app import create_app
+from bookmark_appliance.web.context import WebContext
+from bookmark_appliance.web.server import serve_web
+from tests.bench.load import Load, Tally
+
+CONNECTIONS = 16
+ROUNDS = 5
+SECONDS = 1.5
+"""Of each case in each round."""
+
+_KEY = Secret("a token key for the bench, 32 characters or more")
+_OK, _UNCHANGED = b"HTTP/1.1 200 ", b"HTTP/1.1 304 "
+_CHUNKED_END, _HEAD_END = b"\r\n0\r\n\r\n", b"\r\n\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One line of the result: `ratio` is to the bare route, `target` what it should at least be."""
+
+    name: str
+    per_second: float
+    ratio: float
+    target: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    name: str
+    target: float
+    load: Load
+
+
+def run() -> list[Figure]:
+    """Start a server and a database of their own, measure, and stop them: about a minute."""
+    folder = Path(tempfile.mkdtemp(prefix="bookmark-bench-"))
+    folder.chmod(0o711)  # the embedded server may run as another user
+    try:
+        return trio.run(_measure, folder)
+    finally:
+        shutil.rmtree(folder)
+
+
+async def _measure(folder: Path) -> list[Figure]:
+    async with _database(folder) as database:
+        app = create_app(_context(database))
+
+        @app.get("/bare")
+        async def bare() -> str:
+            return "ok"
+
+        shutdown = trio.Event()
+        async with trio.open_nursery() as nursery:
+            host, port = await nursery.start(_serve, app, shutdown)
+            bare_case, *cases = await _cases(database, app, host, port)
+            ratios: dict[str, list[float]] = {case.name: [] for case in cases}
+            speeds: dict[str, list[float]] = {case.name: [] for case in (bare_case, *cases)}
+            for _ in range(ROUNDS):
+                for case in cases:
+                    base, here = await _load(bare_case.load), await _load(case.load)
+                    speeds[bare_case.name].append(base.per_second)
+                    speeds[case.name].append(here.per_second)
+                    ratios[case.name].append(here.per_second / base.per_second)
+            shutdown.set()
+    figures = [Figure(bare_case.name, statistics.median(speeds[bare_case.name]), 1.0, 1.0)]
+    for case in cases:
+        medians = statistics.median(speeds[case.name]), statistics.median(ratios[case.name])
+        figures.append(Figure(case.name, *medians, case.target))
+    return figures
+
+
+@asynccontextmanager
+async def _database(folder: Path) -> AsyncIterator[Database]:
+    """With the settings that an operator gets: every commit reaches the disk."""
+    server = EmbeddedPostgres(folder / "data", serve=True, settings={})
+    await server.start()
+    try:
+        await migrate(server.conninfo, lambda connection: seed_owner(connection, "1", _KEY))
+        async with open_database(server.conninfo) as database:
+            yield database
+    finally:
+        await server.stop()
+
+
+def _context(database: Database) -> WebContext:
+    return WebContext(
+        database=database,
+        clock=SystemClock(),
+        public_base_url="https://books.example",
+        allowed_origins=frozenset(("https://asurascans.com",)),
+        trusted_proxies=(),
+        sites=frozenset(("asura",)),
+        series_created=lambda series: None,
+    )
+
+
+async def _serve(app: Quart, shutdown: trio.Event, *, task_status: trio.TaskStatus[tuple[str, int]]) -> None:
+    await serve_web(app, "127.0.0.1", 0, shutdown=shutdown, task_status=task_status)
+
+
+async def _load(load: Load) -> Tally:
+    finished = await trio.run_process(
+        [sys.executable, "-m", "tests.bench.load"], stdin=msgspec.json.encode(load), capture_stdout=True
+    )
+    return msgspec.json.decode(finished.stdout, type=Tally)
+
+
+async def _cases(database: Database, app: Quart, host: str, port: int) -> list[_Case]:
+    small, large = await _reader(database, "30", 30), await _reader(database, "1500", 1_500)
+    writers = [await _reader(database, f"w{number}", 30) for number in range(CONNECTIONS)]
+    response = await app.test_client().get("/bookmarks", headers={"Authorization": f"Bearer {large}"})
+    etag = response.headers["ETag"]
+
+    def case(name: str, target: float, requests: list[bytes], content: bytes, **options: bytes) -> _Case:
+        return _Case(
+            name,
+            target,
+            Load(
+                host=host,
+                port=port,
+                connections=CONNECTIONS,
+                seconds=SECONDS,
+                requests=[requests],
+                contents=[[content]],
+                start=options.get("start", _OK),
+                end=options.get("end", _CHUNKED_END),
+            ),
+        )
+
+    put = case("PUT of one bookmark", 0.3, [], b"")
+    put.load.requests, put.load.contents = _puts(writers)
+    put.load.same_length = False
+    unchanged = f"If-None-Match: {etag}\r\n"
+    return [
+        case("bare route", 1.0, [_request("GET", "/bare", small)], b"ok"),
+        case("GET /bookmarks, 30 rows", 0.55, [_request("GET", "/bookmarks", small)], b'"asura:r30-29"'),
+        case("GET /bookmarks, 1,500 rows", 0.5, [_request("GET", "/bookmarks", large)], b'"asura:r1500-1499"'),
+        case(
+            "GET /bookmarks, If-None-Match",
+            0.6,
+            [_request("GET", "/bookmarks", large, unchanged)],
+            b"",
+            start=_UNCHANGED,
+            end=_HEAD_END,
+        ),
+        put,
+    ]
+
+
+def _puts(writers: list[str]) -> tuple[list[list[bytes]], list[list[bytes]]]:
+    """A Reader for each connection, who reads on in one Series: every PUT moves Progress and is a Sighting."""
+    requests, contents = [], []
+    for number, credential in enumerate(writers):
+        numbers = range(1, 101)
+        bodies = [
+            msgspec.json.encode(
+                {
+                    "site": "asura",
+                    "title": f"Series {chapter}",
+                    "series_url": "https://asurascans.com/series/one",
+                    "last_chapter": f"Chapter {chapter}",
+                    "last_chapter_num": chapter,
+                    "last_chapter_url": f"https://asurascans.com/series/one/chapter/{chapter}",
+                    "latest_chapter": "Chapter 120",
+                    "latest_chapter_num": 120,
+                }
+            )
+            for chapter in numbers
+        ]
+        path = f"/bookmarks/asura:rw{number}-7"
+        requests.append([_request("PUT", path, credential, body=body) for body in bodies])
+        contents.append([b'"last_chapter_num":%d.0,' % chapter for chapter in numbers])
+    return requests, contents
+
+
+def _request(method: str, path: str, credential: str, extra: str = "", body: bytes = b"") -> bytes:
+    """As a browser sends it from a Site's page."""
+    length = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n" if body else ""
+    return (
+        f"{method} {path} HTTP/1.1\r\nHost: books.example\r\nAuthorization: Bearer {credential}\r\n"
+        f"User-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\nAccept: */*\r\nAccept-Encoding: gzip, deflate, br\r\n"
+        f"Origin: https://asurascans.com\r\n{extra}{length}\r\n"
+    ).encode() + body
+
+
+async def _reader(database: Database, name: str, rows: int) -> str:
+    """A Reader with so many Bookmarks of their own; their credential."""
+    async with database.transaction() as connection:
+        reader = await add_reader(connection, name, _KEY)
+        await connection.execute(
+            """
+            WITH made AS (
+                INSERT INTO series (site, series_id, title, series_url, latest_chapter, latest_chapter_num)
+                SELECT 'asura', 'r' || %(name)s || '-' || number, 'The Title of Series Number ' || number,
+                       'https://asurascans.com/series/the-title-of-series-number-' || number, 'Chapter 120', 120
+                FROM generate_series(0, %(rows)s::integer - 1) AS number
+                RETURNING series_id
+            )
+            INSERT INTO bookmarks (reader_id, site, series_id, last_chapter, last_chapter_num, last_chapter_url,
+                                   updated_at)
+            SELECT %(reader)s, 'asura', series_id, 'Chapter 100', 100,
+                   'https://asurascans.com/series/' || series_id || '/chapter/100', 1700000000000
+            FROM made
+            """,
+            {"name": name, "rows": rows, "reader": reader.id},
+        )
+    return derive_credential(_KEY, name, 0).reveal()
+
+
+def main() -> None:
+    """Print the figures; a ratio below its target fails."""
+    figures = run()
+    for figure in figures:
+        verdict = "" if figure.ratio >= figure.target else f"  BELOW {figure.target}"
+        print(f"{figure.name:32} {figure.per_second:8.0f}/s  ratio {figure.ratio:.2f}{verdict}")
+    sys.exit(any(figure.ratio < figure.target for figure in figures))
+
+
+if __name__ == "__main__":
+    main()
