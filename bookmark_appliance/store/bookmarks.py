@@ -10,17 +10,11 @@ from dataclasses import dataclass
 import psycopg
 
 from bookmark_appliance.bookmark_put import BookmarkPut
-from bookmark_appliance.clock import SECOND_MS
 from bookmark_appliance.database import DatabaseUnavailable
 from bookmark_appliance.series_key import SeriesKey
+from bookmark_appliance.store.series import ACQUISITION_CLAIM_MS
 from bookmark_appliance.store.sightings import RECORD_SIGHTING
 from bookmark_appliance.trio_connection import TrioConnection
-
-ACQUISITION_CLAIM_MS = 45 * SECOND_MS
-"""How long a new Series is kept from its Lane, for its Acquisition (COV-002)."""
-
-WAKEUP_CHANNEL = "series_wakeups"
-"""`LISTEN` here for the Site of each new Series. Losing a word loses nothing."""
 
 _logger = logging.getLogger(__name__)
 
@@ -159,7 +153,6 @@ _PUT = f"""
         RETURNING *
     )
     SELECT series.created,
-           CASE WHEN series.created THEN pg_notify('{WAKEUP_CHANNEL}', series.site) END,
            {_BOOKMARK_COLUMNS}
     FROM series
     CROSS JOIN bookmarks
@@ -260,7 +253,7 @@ async def _put(
     row = await cursor.fetchone()
     if row is None:
         return None
-    bookmark = Bookmark(*row[2:])
+    bookmark = Bookmark(*row[1:])
     created: bool = row[0]
     series = NewSeries(put.key, bookmark.title, bookmark.series_url, bookmark.kind) if created else None
     return bookmark, series

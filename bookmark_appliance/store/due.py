@@ -29,21 +29,36 @@ _DEFERRED = """(
     AND t.checked_at > %(now)s - 6 * %(rest)s
 )"""
 
+# The first condition in parentheses is implied by the second and spelled over stored columns, for the indexes.
 _IS_DUE = f"""
-    SELECT s.series_id, s.force_poll_at > t.checked_at AS forced, s.latest_checked_at AS checked_at
+    SELECT s.series_id, s.force_poll_at > t.checked_at AS forced, s.doubtful_at > 0 AS doubtful, t.checked_at
     FROM series AS s
     {_HOLDERS}
     WHERE s.site = %(site)s
         AND s.series_url <> ''
+        AND (
+            s.latest_checked_at <= %(now)s - %(rest)s
+            OR s.latest_checked_at > %(now)s + %(tolerance)s
+            OR s.force_poll_at > s.latest_checked_at
+            OR s.doubtful_at > 0
+        )
         AND h.holders > 0
         AND NOT t.claimed
         AND (
             s.force_poll_at > t.checked_at
-            OR (s.finished_at = 0 AND t.checked_at <= %(now)s - %(rest)s AND NOT {_DEFERRED})
+            OR (
+                s.finished_at = 0
+                AND (
+                    (t.checked_at <= %(now)s - %(rest)s AND NOT {_DEFERRED})
+                    OR (s.doubtful_at > 0 AND t.checked_at <= %(now)s - %(doubt)s)
+                )
+            )
         )
 """
 
 _DUE = f"{_IS_DUE} ORDER BY forced DESC, h.holders DESC, t.checked_at, s.series_id"
+
+_FORCED = f"{_IS_DUE} AND s.force_poll_at > s.latest_checked_at ORDER BY h.holders DESC, t.checked_at, s.series_id"
 
 _STILL_DUE = f"{_IS_DUE} AND s.series_id = %(series_id)s FOR NO KEY UPDATE OF s"
 
@@ -61,6 +76,7 @@ _NEXT_DUE = f"""
         CASE
             WHEN s.force_poll_at > t.checked_at THEN %(now)s
             WHEN t.claimed THEN s.acquiring_until
+            WHEN s.doubtful_at > 0 THEN t.checked_at + %(doubt)s
             WHEN {_DEFERRED}
                 THEN greatest(
                     t.checked_at + %(rest)s,
@@ -80,19 +96,25 @@ _NEXT_DUE = f"""
 
 @dataclass(frozen=True, slots=True)
 class DueSeries:
-    """One Series that a pass owes a Poll. `checked_at` is its check stamp as stored, in ms, 0 for never."""
+    """One Series that a pass owes a Poll. `checked_at` is its check stamp in ms; 0 for never, and for one to come."""
 
     series_id: str
     forced: bool
+    doubtful: bool
     checked_at: int
 
 
 @dataclass(frozen=True, slots=True)
 class DueTerms:
-    """What the due rules take besides the rows, all in ms: the moment, the Site's rest, and two bounds."""
+    """What the due rules take besides the rows, all in ms.
+
+    The moment, the Site's rest, the rest of a Series with a doubtful reading, and the bounds of what a stamp from
+    another clock may say.
+    """
 
     now: int
     rest: int
+    doubt: int
     tolerance: int
     claim: int
 
@@ -102,6 +124,7 @@ class DueTerms:
             "site": site,
             "now": self.now,
             "rest": self.rest,
+            "doubt": self.doubt,
             "tolerance": self.tolerance,
             "claim": self.claim,
         }
@@ -111,6 +134,13 @@ async def due_series(connection: AsyncConnection, site: str, terms: DueTerms) ->
     """All Series of `site` that are due: forced ones first, then by Readers, then longest unchecked (DUE-009)."""
     async with connection.cursor(row_factory=class_row(DueSeries)) as cursor:
         await cursor.execute(_DUE, terms.bind(site))
+        return await cursor.fetchall()
+
+
+async def forced_series(connection: AsyncConnection, site: str, terms: DueTerms) -> list[DueSeries]:
+    """The forced ones alone, in the same order: what a running pass looks for before each fetch (LANE-044)."""
+    async with connection.cursor(row_factory=class_row(DueSeries)) as cursor:
+        await cursor.execute(_FORCED, terms.bind(site))
         return await cursor.fetchall()
 
 

@@ -3,10 +3,13 @@
 from dataclasses import dataclass
 
 from psycopg import AsyncConnection
-from psycopg.rows import class_row, scalar_row
 
 from bookmark_appliance.chapter import Chapter
+from bookmark_appliance.clock import SECOND_MS
 from bookmark_appliance.series_key import SeriesKey
+
+ACQUISITION_CLAIM_MS = 45 * SECOND_MS
+"""How long an Acquisition keeps its Series from the Lane, from the PUT on and anew from its start (COV-002)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,8 @@ class StoredSeries:
     raised_by: int | None
     cover: str
     cover_address: str
+    doubtful: Chapter | None
+    """A reading that was too far from the number to be published at once (LANE-054)."""
 
 
 _STORED = """
@@ -40,7 +45,9 @@ _STORED = """
     latest_corrected_at AS corrected_at,
     latest_raised_by AS raised_by,
     cover,
-    cover_address
+    cover_address,
+    doubtful_chapter,
+    CASE WHEN doubtful_at > 0 THEN doubtful_chapter_num END
 """
 
 
@@ -55,16 +62,23 @@ class SeriesChange:
     site_completed_at: int | None = None
     cover: str | None = None
     """The source address of a Cover, for a Series that has none."""
+    doubtful: Chapter | None = None
+    """A reading to keep beside the number instead of publishing it."""
+    drops_doubtful: bool = False
 
 
 async def lock_series(connection: AsyncConnection, key: SeriesKey) -> StoredSeries | None:
     """The row of `key`, locked until the transaction ends; None when there is none."""
-    async with connection.cursor(row_factory=class_row(StoredSeries)) as cursor:
-        await cursor.execute(
-            f"SELECT {_STORED} FROM series WHERE site = %(site)s AND series_id = %(series_id)s FOR NO KEY UPDATE",
-            {"site": key.site, "series_id": key.series_id},
-        )
-        return await cursor.fetchone()
+    cursor = await connection.execute(
+        f"SELECT {_STORED} FROM series WHERE site = %(site)s AND series_id = %(series_id)s FOR NO KEY UPDATE",
+        {"site": key.site, "series_id": key.series_id},
+    )
+    row = await cursor.fetchone()
+    if row is None:
+        return None
+    label, number = row[-2:]
+    values = (*row[:-2], None if number is None else Chapter(number, label))
+    return StoredSeries(*values)
 
 
 async def stamp_checked(connection: AsyncConnection, key: SeriesKey, checked_at: int) -> None:
@@ -90,11 +104,11 @@ async def give_back_stamp(connection: AsyncConnection, key: SeriesKey, stamped_a
     return cursor.rowcount == 1
 
 
-async def apply_change(connection: AsyncConnection, key: SeriesKey, change: SeriesChange) -> None:
+async def apply_change(connection: AsyncConnection, key: SeriesKey, change: SeriesChange, now_ms: int) -> None:
     """Write what a reading changed, in one statement; nothing to change writes nothing (LANE-047)."""
     if change == SeriesChange():
         return
-    latest = change.latest
+    latest, doubtful = change.latest, change.doubtful
     await connection.execute(
         """
         UPDATE series
@@ -103,7 +117,14 @@ async def apply_change(connection: AsyncConnection, key: SeriesKey, change: Seri
             latest_raised_by = CASE WHEN %(clears_raiser)s THEN NULL ELSE latest_raised_by END,
             latest_corrected_at = CASE WHEN %(clears_correction)s THEN 0 ELSE latest_corrected_at END,
             site_completed_at = coalesce(%(site_completed_at)s, site_completed_at),
-            cover = coalesce(%(cover)s, cover)
+            cover = coalesce(%(cover)s, cover),
+            doubtful_chapter = coalesce(%(doubtful_label)s, doubtful_chapter),
+            doubtful_chapter_num = coalesce(%(doubtful_number)s, doubtful_chapter_num),
+            doubtful_at = CASE
+                WHEN %(doubtful_number)s::float8 IS NOT NULL THEN %(now)s
+                WHEN %(drops_doubtful)s THEN 0
+                ELSE doubtful_at
+            END
         WHERE site = %(site)s
             AND series_id = %(series_id)s
         """,
@@ -116,6 +137,10 @@ async def apply_change(connection: AsyncConnection, key: SeriesKey, change: Seri
             "clears_correction": change.clears_correction,
             "site_completed_at": change.site_completed_at,
             "cover": change.cover,
+            "doubtful_label": doubtful.label if doubtful else None,
+            "doubtful_number": doubtful.number if doubtful else None,
+            "drops_doubtful": change.drops_doubtful,
+            "now": now_ms,
         },
     )
 
@@ -156,10 +181,3 @@ async def clear_failure(connection: AsyncConnection, key: SeriesKey) -> None:
         "DELETE FROM poll_failures WHERE site = %(site)s AND series_id = %(series_id)s",
         {"site": key.site, "series_id": key.series_id},
     )
-
-
-async def series_count(connection: AsyncConnection) -> int:
-    """How many Series there are, for the start-up log."""
-    async with connection.cursor(row_factory=scalar_row) as cursor:
-        await cursor.execute("SELECT count(*) FROM series")
-        return int(await cursor.fetchone() or 0)

@@ -26,6 +26,11 @@ CREATE TABLE browser_losses (
     lost_at bigint NOT NULL
 );
 
+-- How long a pause or a backoff was meant to last, so that a clock that jumps back cannot stretch it (LANE-058).
+ALTER TABLE poll_lanes
+    ADD COLUMN pause_ms bigint NOT NULL DEFAULT 0,
+    ADD COLUMN backoff_ms bigint NOT NULL DEFAULT 0;
+
 -- A pass that a shutdown or a crash cut short is judged by nobody (FAULT-002); reads that the browser answered prove that
 -- it was reached (LANE-017).
 ALTER TABLE poll_passes

@@ -120,7 +120,9 @@ def _context(database: Database) -> WebContext:
 
 
 async def _serve(app: Quart, shutdown: trio.Event, *, task_status: trio.TaskStatus[tuple[str, int]]) -> None:
-    await serve_web(app, "127.0.0.1", 0, shutdown=shutdown, task_status=task_status)
+    listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    task_status.started(listeners[0].socket.getsockname()[:2])
+    await serve_web(app, listeners, shutdown=shutdown)
 
 
 async def _load(load: Load) -> Tally:

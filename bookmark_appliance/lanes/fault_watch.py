@@ -1,0 +1,75 @@
+"""Judges the faults after every pass and keeps the episodes; nothing that fails here touches the pass (FAULT-014)."""
+
+import logging
+from collections.abc import Mapping
+
+import psycopg
+
+from bookmark_appliance.database import DATABASE_ERRORS, Database
+from bookmark_appliance.lanes.faults import (
+    OWNER_WINDOW_MS,
+    Condition,
+    Fault,
+    FaultEvidence,
+    judge_faults,
+    proves_recovery,
+)
+from bookmark_appliance.lanes.site import Site
+from bookmark_appliance.store import fault_rows
+from bookmark_appliance.store.lane_passes import LanePass
+from bookmark_appliance.trio_connection import TrioConnection
+
+log = logging.getLogger(__name__)
+
+
+class FaultWatch:
+    """The faults of one deployment; a browser that was never configured is a setting and no fault (FAULT-006)."""
+
+    def __init__(self, database: Database, sites: Mapping[str, Site], *, browser_configured: bool) -> None:
+        self._database = database
+        self._sites = sites
+        self._browser_configured = browser_configured
+
+    async def judge(self, site_name: str, now_ms: int) -> None:
+        """Open the episodes of new faults, close those that the newest pass of `site_name` proves over.
+
+        Raises nothing but cancellation.
+        """
+        try:
+            async with self._database.connection() as connection:
+                evidence = await self.gather(connection, now_ms)
+                faults = judge_faults(self._sites.values(), evidence, now_ms)
+                await self._open_new(connection, faults)
+                latest = evidence.latest.get(site_name)
+                if latest is not None:
+                    await self._close_over(connection, faults, self._sites[site_name], latest)
+        except DATABASE_ERRORS as error:
+            log.warning("the faults could not be judged: %s", error)
+        except Exception:
+            log.exception("judging the faults crashed")
+
+    async def gather(self, connection: TrioConnection, now_ms: int) -> FaultEvidence:
+        """What the judgement rests on now; a read that fails is logged and contributes nothing (FAULT-001)."""
+        latest = await fault_rows.latest_passes(connection)
+        refusing, reached, broken = {}, None, frozenset[str]()
+        try:
+            refusing = await fault_rows.refusing_runs(connection)
+            reached = await fault_rows.browser_reached_at(connection)
+            broken = await fault_rows.broken_layouts(connection, now_ms - OWNER_WINDOW_MS)
+        except psycopg.Error as error:
+            log.warning("what faults are judged by could not be read whole: %s", error)
+        return FaultEvidence(latest, refusing, reached, broken, self._browser_configured)
+
+    async def _open_new(self, connection: TrioConnection, faults: list[Fault]) -> None:
+        for fault in faults:
+            if await fault_rows.open_episode(connection, fault.condition, fault.site, fault.since):
+                log.error("fault: %s %s", fault.site or "browser", fault.condition)
+
+    async def _close_over(self, connection: TrioConnection, faults: list[Fault], site: Site, latest: LanePass) -> None:
+        judged = {(fault.condition, fault.site) for fault in faults}
+        for condition, of_site, since in await fault_rows.open_episodes(connection):
+            episode = Fault(Condition(condition), of_site, since)
+            if (episode.condition, episode.site) in judged or not proves_recovery(episode, site, latest):
+                continue
+            if await fault_rows.close_episode(connection, condition, of_site):
+                log.info("fault over: %s %s", of_site or "browser", condition)

@@ -1,0 +1,101 @@
+"""What faults are judged by, read from the pass log and the failure rows, and the episodes that are open."""
+
+from psycopg import AsyncConnection
+from psycopg.rows import class_row, scalar_row
+
+from bookmark_appliance.store.lane_passes import PASS_COLUMNS, LanePass
+
+
+async def latest_passes(connection: AsyncConnection) -> dict[str, LanePass]:
+    """The newest pass of each Site that was not cut short, by its name."""
+    async with connection.cursor(row_factory=class_row(LanePass)) as cursor:
+        await cursor.execute(
+            f"""
+            SELECT newest.*
+            FROM (SELECT DISTINCT site FROM poll_passes) AS known
+            CROSS JOIN LATERAL (
+                SELECT {PASS_COLUMNS}
+                FROM poll_passes
+                WHERE site = known.site
+                    AND NOT cut
+                ORDER BY ran_at DESC
+                LIMIT 1
+            ) AS newest
+            """.encode()
+        )
+        return {row.site: row for row in await cursor.fetchall()}
+
+
+async def refusing_runs(connection: AsyncConnection) -> dict[str, int]:
+    """When the unbroken refusing run of each Site began; one that was healthy since its last refusal has none.
+
+    Passes that refused and passes that declined because of it belong to a run, one with nothing but good reads ends
+    it, all others say nothing (FAULT-003).
+    """
+    cursor = await connection.execute(
+        """
+        SELECT run.site, min(run.ran_at)
+        FROM poll_passes AS run
+        WHERE (run.skip = 'refusing' OR run.refused > 0)
+            AND run.ran_at > coalesce(
+                (
+                    SELECT max(healthy.ran_at)
+                    FROM poll_passes AS healthy
+                    WHERE healthy.site = run.site
+                        AND healthy.skip = ''
+                        AND healthy.checked > 0
+                        AND healthy.refused = 0
+                ),
+                -1
+            )
+        GROUP BY run.site
+        """
+    )
+    return dict(await cursor.fetchall())
+
+
+async def browser_reached_at(connection: AsyncConnection) -> int | None:
+    """The newest pass in which the browser answered a read, in ms."""
+    async with connection.cursor(row_factory=scalar_row) as cursor:
+        await cursor.execute("SELECT max(ran_at) FROM poll_passes WHERE browser_reads > 0")
+        moment: int | None = await cursor.fetchone()
+        return moment
+
+
+async def broken_layouts(connection: AsyncConnection, cutoff_ms: int) -> frozenset[str]:
+    """Sites of whose Series strictly more than half hold a no_chapter row older than `cutoff_ms` (FAULT-007)."""
+    async with connection.cursor(row_factory=scalar_row) as cursor:
+        await cursor.execute(
+            """
+            SELECT site
+            FROM series
+            LEFT JOIN poll_failures USING (site, series_id)
+            GROUP BY site
+            HAVING 2 * count(*) FILTER (WHERE outcome = 'no_chapter' AND failing_since < %s) > count(*)
+            """,
+            (cutoff_ms,),
+        )
+        return frozenset(await cursor.fetchall())
+
+
+async def open_episodes(connection: AsyncConnection) -> list[tuple[str, str, int]]:
+    """(condition, site, since in ms) of every episode that is open."""
+    cursor = await connection.execute("SELECT condition, site, since FROM fault_episodes ORDER BY condition, site")
+    return [(condition, site, since) for condition, site, since in await cursor.fetchall()]
+
+
+async def open_episode(connection: AsyncConnection, condition: str, site: str, since_ms: int) -> bool:
+    """Begin an episode; False when it is open already."""
+    cursor = await connection.execute(
+        "INSERT INTO fault_episodes (condition, site, since) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
+        (condition, site, since_ms),
+    )
+    return cursor.rowcount == 1
+
+
+async def close_episode(connection: AsyncConnection, condition: str, site: str) -> bool:
+    """End an episode; False when another process has ended it."""
+    cursor = await connection.execute(
+        "DELETE FROM fault_episodes WHERE condition = %s AND site = %s", (condition, site)
+    )
+    return cursor.rowcount == 1
