@@ -22,16 +22,27 @@ _HOLDERS = """
             s.acquiring_until > %(now)s AND s.acquiring_until <= %(now)s + %(claim)s AS claimed
     ) AS t
 """
-_DEFERRED = """(
-    h.holders = 1
-    AND s.latest_sighted_at > %(now)s - %(rest)s
-    AND s.latest_sighted_at <= %(now)s + %(tolerance)s
-    AND t.checked_at > %(now)s - 6 * %(rest)s
-)"""
+
+# When a Series has had its rest, the deferral by a Sighting included (DUE-004, DUE-006, DUE-007).
+_RESTED_AT = """
+    CASE
+        WHEN h.holders = 1 AND s.latest_sighted_at <= %(now)s + %(tolerance)s
+        THEN greatest(
+            t.checked_at + %(rest)s,
+            least(s.latest_sighted_at + %(rest)s, t.checked_at + 6 * %(rest)s)
+        )
+        ELSE t.checked_at + %(rest)s
+    END
+"""
 
 # The first condition in parentheses is implied by the second and spelled over stored columns, for the indexes.
 _IS_DUE = f"""
-    SELECT s.series_id, s.force_poll_at > t.checked_at AS forced, s.doubtful_at > 0 AS doubtful, t.checked_at
+    SELECT
+        s.series_id,
+        s.force_poll_at > t.checked_at AS forced,
+        s.doubtful_at > 0 AS doubtful,
+        t.checked_at,
+        {_RESTED_AT} AS rested_at
     FROM series AS s
     {_HOLDERS}
     WHERE s.site = %(site)s
@@ -49,7 +60,7 @@ _IS_DUE = f"""
             OR (
                 s.finished_at = 0
                 AND (
-                    (t.checked_at <= %(now)s - %(rest)s AND NOT {_DEFERRED})
+                    {_RESTED_AT} <= %(now)s
                     OR (s.doubtful_at > 0 AND t.checked_at <= %(now)s - %(doubt)s)
                 )
             )
@@ -74,15 +85,10 @@ _ELIGIBLE = """
 _NEXT_DUE = f"""
     SELECT min(
         CASE
-            WHEN s.force_poll_at > t.checked_at THEN %(now)s
             WHEN t.claimed THEN s.acquiring_until
+            WHEN s.force_poll_at > t.checked_at THEN %(now)s
             WHEN s.doubtful_at > 0 THEN t.checked_at + %(doubt)s
-            WHEN {_DEFERRED}
-                THEN greatest(
-                    t.checked_at + %(rest)s,
-                    least(s.latest_sighted_at + %(rest)s, t.checked_at + 6 * %(rest)s)
-                )
-            ELSE t.checked_at + %(rest)s
+            ELSE {_RESTED_AT}
         END
     )
     FROM series AS s
@@ -96,12 +102,16 @@ _NEXT_DUE = f"""
 
 @dataclass(frozen=True, slots=True)
 class DueSeries:
-    """One Series that a pass owes a Poll. `checked_at` is its check stamp in ms; 0 for never, and for one to come."""
+    """One Series that a pass owes a Poll.
+
+    `checked_at` is its check stamp in ms, 0 for never and for one to come; `rested_at` when its rest ended, in ms.
+    """
 
     series_id: str
     forced: bool
     doubtful: bool
     checked_at: int
+    rested_at: int
 
 
 @dataclass(frozen=True, slots=True)
