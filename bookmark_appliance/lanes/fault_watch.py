@@ -1,7 +1,8 @@
 """Judges the faults after every pass and keeps the episodes; nothing that fails here touches the pass (FAULT-014)."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
+from typing import TypeVar
 
 import psycopg
 
@@ -18,6 +19,8 @@ from bookmark_appliance.lanes.site import Site
 from bookmark_appliance.store import fault_rows
 from bookmark_appliance.store.lane_passes import LanePass
 from bookmark_appliance.trio_connection import TrioConnection
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -42,34 +45,56 @@ class FaultWatch:
                 await self._open_new(connection, faults)
                 latest = evidence.latest.get(site_name)
                 if latest is not None:
-                    await self._close_over(connection, faults, self._sites[site_name], latest)
+                    await self._close_over(connection, faults, evidence.unjudged, self._sites[site_name], latest)
         except DATABASE_ERRORS as error:
             log.warning("the faults could not be judged: %s", error)
         except Exception:
             log.exception("judging the faults crashed")
 
     async def gather(self, connection: TrioConnection, now_ms: int) -> FaultEvidence:
-        """What the judgement rests on now; a read that fails is logged and contributes nothing (FAULT-001)."""
-        latest = await fault_rows.latest_passes(connection)
-        refusing, reached, broken = {}, None, frozenset[str]()
-        try:
-            refusing = await fault_rows.refusing_runs(connection)
-            reached = await fault_rows.browser_reached_at(connection)
-            broken = await fault_rows.broken_layouts(connection, now_ms - OWNER_WINDOW_MS)
-        except psycopg.Error as error:
-            log.warning("what faults are judged by could not be read whole: %s", error)
-        return FaultEvidence(latest, refusing, reached, broken, self._browser_configured)
+        """What the judgement rests on now; a derived read that fails is logged and leaves its condition unjudged."""
+        unjudged = set[Condition]()
+
+        async def derived(condition: Condition, read: Awaitable[T], otherwise: T) -> T:
+            try:
+                return await read
+            except psycopg.Error as error:
+                log.warning("%s cannot be judged: %s", condition, error)
+                unjudged.add(condition)
+                return otherwise
+
+        return FaultEvidence(
+            latest=await fault_rows.latest_passes(connection),
+            refusing_since=await derived(Condition.NO_BROWSER_ROUTE, fault_rows.refusing_runs(connection), {}),
+            browser_reached_at=await derived(Condition.SIDECAR_DOWN, fault_rows.browser_reached_at(connection), None),
+            layout_broken=await derived(
+                Condition.ADAPTER_BROKEN,
+                fault_rows.broken_layouts(connection, now_ms - OWNER_WINDOW_MS),
+                frozenset[str](),
+            ),
+            browser_configured=self._browser_configured,
+            unjudged=frozenset(unjudged),
+        )
 
     async def _open_new(self, connection: TrioConnection, faults: list[Fault]) -> None:
         for fault in faults:
             if await fault_rows.open_episode(connection, fault.condition, fault.site, fault.since):
                 log.error("fault: %s %s", fault.site or "browser", fault.condition)
 
-    async def _close_over(self, connection: TrioConnection, faults: list[Fault], site: Site, latest: LanePass) -> None:
-        judged = {(fault.condition, fault.site) for fault in faults}
-        for condition, of_site, since in await fault_rows.open_episodes(connection):
-            episode = Fault(Condition(condition), of_site, since)
-            if (episode.condition, episode.site) in judged or not proves_recovery(episode, site, latest):
+    async def _close_over(
+        self,
+        connection: TrioConnection,
+        faults: list[Fault],
+        unjudged: frozenset[Condition],
+        site: Site,
+        latest: LanePass,
+    ) -> None:
+        standing = {(fault.condition, fault.site) for fault in faults}
+        for episode in await fault_rows.open_episodes(connection):
+            condition = Condition(episode.condition)
+            if (condition, episode.site) in standing or condition in unjudged:
                 continue
-            if await fault_rows.close_episode(connection, condition, of_site):
-                log.info("fault over: %s %s", of_site or "browser", condition)
+            if not proves_recovery(Fault(condition, episode.site, episode.since), site, latest):
+                continue
+            if await fault_rows.close_episode(connection, condition, episode.site):
+                log.info("fault over: %s %s", episode.site or "browser", condition)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bookmark_appliance.clock import HOUR_MS
+from bookmark_appliance.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from bookmark_appliance.lanes.site import Site
 from bookmark_appliance.store.lane_passes import LanePass
 
@@ -23,16 +23,21 @@ class Condition(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault; `site` is empty for the browser's, which concerns several. `since` is in ms."""
+    """One fault; `site` is empty for the browser's, which concerns several. `since` is in ms.
+
+    `owed` are the Polls that a stalled Lane owes, by its own pass (FAULT-019).
+    """
 
     condition: Condition
     site: str
     since: int
+    owed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class FaultEvidence:
-    """What the judgement rests on. A part that could not be read is left empty and accuses nobody (FAULT-001).
+    """What the judgement rests on. What could not be read makes its condition `unjudged`: it accuses nobody and clears
+    nobody (FAULT-001).
 
     `latest` is the newest pass of each Site that was not cut; `refusing_since` the start of each unbroken refusing
     run; `browser_reached_at` the newest pass that the browser answered in, None when there is none; `layout_broken` the
@@ -44,6 +49,7 @@ class FaultEvidence:
     browser_reached_at: int | None
     layout_broken: frozenset[str]
     browser_configured: bool
+    unjudged: frozenset[Condition] = frozenset()
 
 
 def judge_faults(sites: Iterable[Site], evidence: FaultEvidence, now_ms: int) -> list[Fault]:
@@ -53,7 +59,7 @@ def judge_faults(sites: Iterable[Site], evidence: FaultEvidence, now_ms: int) ->
     for site in known:
         latest = evidence.latest.get(site.name)
         if latest is not None and _stalled(latest):
-            faults.append(Fault(Condition.STALL, site.name, latest.ran_at))
+            faults.append(Fault(Condition.STALL, site.name, latest.ran_at, owed=latest.due))
         refusing_since = evidence.refusing_since.get(site.name)
         if site.browser is None and refusing_since is not None and refusing_since < now_ms - OWNER_WINDOW_MS:
             faults.append(Fault(Condition.NO_BROWSER_ROUTE, site.name, refusing_since))
@@ -62,7 +68,7 @@ def judge_faults(sites: Iterable[Site], evidence: FaultEvidence, now_ms: int) ->
     if _browser_gone(known, evidence, now_ms):
         since = now_ms - OWNER_WINDOW_MS if evidence.browser_reached_at is None else evidence.browser_reached_at
         faults.append(Fault(Condition.SIDECAR_DOWN, "", since))
-    return faults
+    return [fault for fault in faults if fault.condition not in evidence.unjudged]
 
 
 def proves_recovery(episode: Fault, site: Site, latest: LanePass) -> bool:
@@ -89,3 +95,12 @@ def _browser_gone(sites: list[Site], evidence: FaultEvidence, now_ms: int) -> bo
     if not in_need or any(latest is None or latest.skip != "sidecar-down" for latest in in_need):
         return False
     return evidence.browser_reached_at is None or evidence.browser_reached_at < now_ms - OWNER_WINDOW_MS
+
+
+def age_words(age_ms: int) -> str:
+    """How long ago, as it is shown: `just now`, `14m`, `3h`, `9d` (FAULT-017)."""
+    if age_ms < MINUTE_MS:
+        return "just now"
+    if age_ms < HOUR_MS:
+        return f"{age_ms // MINUTE_MS}m"
+    return f"{age_ms // HOUR_MS}h" if age_ms < DAY_MS else f"{age_ms // DAY_MS}d"

@@ -73,6 +73,6 @@ def wakes_browser(due: Sequence[DueSeries], rest_ms: int, now_ms: int) -> bool:
     return any(series.forced or series.doubtful or series.checked_at <= late for series in due)
 
 
-def lateness_ms(due: Sequence[DueSeries], rest_ms: int, now_ms: int) -> int:
-    """By how much the longest waiting Series that was ever checked is past its due moment; 0 when none is."""
-    return max((now_ms - series.checked_at - rest_ms for series in due if series.checked_at), default=0)
+def lateness_ms(due: Sequence[DueSeries], now_ms: int) -> int:
+    """By how much the longest waiting Series that was ever checked is past the end of its rest, in ms (LANE-052)."""
+    return max((now_ms - series.rested_at for series in due if series.checked_at), default=0)

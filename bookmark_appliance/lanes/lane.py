@@ -111,33 +111,34 @@ class Lane:
             tally.skip = "nothing-eligible"
             return now + self.site.rest_ms
         tally.gap = effective_gap(self.site.gap_ms, self.site.rest_ms, eligible)
-        self._tell_strain(tally.gap, eligible, lateness_ms(due, self.site.rest_ms, now))
+        self._tell_strain(tally.gap, eligible, lateness_ms(due, now))
         await self._poll_all(due, tally, tally.gap)
         return await self._next_run(tally.gap)
 
     async def _poll_all(self, due: list[DueSeries], tally: Tally, gap: Gap) -> None:
         """Poll what is due, a gap apart. What has changed meanwhile is looked at before each fetch (LANE-044)."""
         queue = deque(series.series_id for series in due)
-        tried: set[str] = set()
+        unstampable: set[str] = set()
         while queue:
             await self._slots.take(self.site.name, gap.ms)
             way, forced = await self._look()
             if isinstance(way, Declined):
                 tally.stopped_by(way.skip)
                 return
-            series_id = next((one for one in forced if one not in tried), None)
+            series_id = next((one for one in forced if one not in unstampable), None)
             if series_id is None:
                 series_id = queue.popleft()
-                if series_id in tried:
-                    continue
-            elif series_id not in queue:
+            elif series_id in queue:
+                queue.remove(series_id)
+            else:
                 tally.due += 1
-            tried.add(series_id)
             result = await self._poller.poll(series_id, way)
             if result is None:
                 tally.due -= 1  # finished, dropped, claimed or checked meanwhile: nothing is owed any more
                 continue
             tally.count(result)
+            if not result.stamped:
+                unstampable.add(series_id)  # still forced, and would be tried at each slot for ever
             if result.backed_off or result.outcome is Outcome.UNREACHABLE:
                 return
 

@@ -12,7 +12,7 @@ from typing import Final
 
 import trio
 
-from bookmark_appliance.database import DatabaseError
+from bookmark_appliance.database import DATABASE_ERRORS
 from bookmark_appliance.lanes.lane import Lane
 from bookmark_appliance.lanes.supervision import contain
 from bookmark_appliance.lock_session import LockSession
@@ -45,7 +45,7 @@ async def keep_lanes(
             async with open_session() as session:
                 await session.listen(WAKEUP_CHANNEL)
                 await _run(lanes, session)
-        except* DatabaseError as errors:
+        except* DATABASE_ERRORS as errors:
             log.warning("no Lane runs here until the database answers: %s", errors.exceptions[0])
         await trio.sleep(RECONNECT_SECONDS)
 

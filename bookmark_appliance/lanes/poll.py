@@ -7,9 +7,10 @@ import trio
 
 from bookmark_appliance.clock import Clock
 from bookmark_appliance.database import DATABASE_ERRORS, Database
-from bookmark_appliance.lanes.outcome import Outcome
+from bookmark_appliance.lanes.outcome import Judgement, Outcome
 from bookmark_appliance.lanes.pace import due_terms
 from bookmark_appliance.lanes.recording import record_failing, record_reading
+from bookmark_appliance.lanes.refusals import note_answer
 from bookmark_appliance.lanes.request_slots import HeldSlot, RequestSlots
 from bookmark_appliance.lanes.routing import Route
 from bookmark_appliance.lanes.series_read import SeriesRead, SeriesReader, log_read
@@ -28,11 +29,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class PollResult:
-    """`backed_off` says that this answer began the Site's backoff: the pass ends here."""
+    """`backed_off` says that this answer began the Site's backoff: the pass ends here.
+
+    `stamped` is False when not even the check stamp could be written: the Series is as due as it was.
+    """
 
     outcome: Outcome
     backed_off: bool = False
     browser_answered: bool = False
+    stamped: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,7 @@ class Poller:
         A crash inside the check is contained: it is one Series' outcome, never the pass's end (LANE-027, LANE-048).
         """
         key = SeriesKey(self._site.name, series_id)
+        stamp = None
         try:
             stamp = await self._stamp(key)
             if stamp is None:
@@ -71,7 +77,8 @@ class Poller:
             log.warning("%s: the database failed during its Poll: %s", key, error)
         except Exception:
             log.exception("%s: its Poll crashed", key)
-        return PollResult(Outcome.ERRORS)
+        await self._record_error(key)
+        return PollResult(Outcome.ERRORS, stamped=stamp is not None)
 
     async def _stamp(self, key: SeriesKey) -> _Stamp | None:
         """Write the check stamp first, so that a page that kills us is not asked for again at once."""
@@ -119,8 +126,22 @@ class Poller:
         outcome = read.judgement.outcome
         async with self._database.transaction() as connection:
             backed_off = await record_reading(connection, key, read, now)
-            await record_failing(connection, key, outcome, now)
             if outcome is Outcome.UNREACHABLE:
                 await mark_browser_lost(connection, now)
+        try:
+            async with self._database.connection() as connection:
+                await record_failing(connection, key, outcome, now)
+        except DATABASE_ERRORS as error:
+            log.warning("%s: its failure row could not be written: %s", key, error)
         answered = way is Route.BROWSER and outcome not in (Outcome.UNREACHABLE, Outcome.UNFETCHABLE)
         return PollResult(outcome, backed_off, answered)
+
+    async def _record_error(self, key: SeriesKey) -> None:
+        """An error of our own is an outcome like any other: it begins a run of failures, and ends one of refusals."""
+        now = self._clock.now_ms()
+        try:
+            async with self._database.transaction() as connection:
+                await note_answer(connection, key.site, Judgement(Outcome.ERRORS), now)
+                await record_failing(connection, key, Outcome.ERRORS, now)
+        except DATABASE_ERRORS as error:
+            log.warning("%s: its error could not be recorded: %s", key, error)

@@ -45,6 +45,7 @@ def decide(stored: StoredSeries, judgement: Judgement, now_ms: int) -> ReadingDe
         latest=None if reading.latest.number == stored.latest_chapter_num else reading.latest,
         clears_raiser=stored.raised_by is not None,
         clears_correction=stored.corrected_at != 0,
+        confirms=stored.by_person,
         site_completed_at=completed,
         cover=cover,
         drops_doubtful=stored.doubtful is not None,
@@ -55,11 +56,11 @@ def decide(stored: StoredSeries, judgement: Judgement, now_ms: int) -> ReadingDe
 def _is_doubtful(stored: StoredSeries, read: Chapter) -> bool:
     """Whether this number must be read again before it is published (LANE-054).
 
-    Only a number that a machine established is defended: a Reader's raise and a Correction are corrected at once. A
+    Only a number that a machine established is defended: a Reader's and a Correction are corrected at once. A
     second reading as far off in the same direction, the same one included, is believed.
     """
     number = stored.latest_chapter_num
-    if number is None or stored.raised_by is not None or stored.corrected_at:
+    if number is None or stored.by_person:
         return False
     direction = _leap(number, read.number)
     if direction == 0:

@@ -66,8 +66,13 @@ async def _judge_raiser(
 async def _keep_or_forget(connection: AsyncConnection, key: SeriesKey, read: SeriesRead) -> None:
     if read.keep is not None:
         await keep_reading(connection, key, read.keep)
-    elif read.had_kept and not read.not_modified and read.judgement.outcome not in _PAGE_AS_BEFORE:
+    elif read.had_kept and not read.not_modified and not _leaves_kept(read):
         await forget_reading(connection, key)
+
+
+def _leaves_kept(read: SeriesRead) -> bool:
+    """Whether no page came that could replace what was kept; a body that came and was not readable does (LANE-055)."""
+    return read.judgement.outcome in _PAGE_AS_BEFORE and read.status != 200
 
 
 def _tell(key: SeriesKey, stored: StoredSeries, decision: ReadingDecision) -> None:

@@ -111,16 +111,22 @@ _PUT = f"""
         WHERE token_sha256 = %(credential)s
     ), series AS (
         INSERT INTO series AS stored (
-            site, series_id, title, series_url, kind, latest_chapter, latest_chapter_num, acquiring_until
+            site, series_id, title, series_url, kind, latest_chapter, latest_chapter_num, latest_by_person,
+            acquiring_until
         )
         SELECT %(site)s, %(series_id)s, %(title)s, %(series_url)s, COALESCE(%(kind)s, 'manga'),
-               COALESCE(%(latest_chapter)s, ''), %(latest_chapter_num)s::float8, %(acquiring_until)s
+               COALESCE(%(latest_chapter)s, ''), %(latest_chapter_num)s::float8,
+               %(latest_chapter_num)s::float8 IS NOT NULL, %(acquiring_until)s
         FROM reader
         ON CONFLICT (site, series_id) DO UPDATE
         SET {{sighting}}
             kind = COALESCE(%(kind)s, stored.kind),
             latest_chapter = COALESCE(%(latest_chapter)s, stored.latest_chapter),
             latest_chapter_num = COALESCE(%(latest_chapter_num)s, stored.latest_chapter_num),
+            latest_by_person = CASE
+                WHEN %(latest_chapter_num)s IS NULL THEN stored.latest_by_person
+                ELSE stored.latest_by_person OR %(latest_chapter_num)s IS DISTINCT FROM stored.latest_chapter_num
+            END,
             latest_corrected_at = CASE
                 WHEN %(latest_chapter_num)s IS NULL THEN stored.latest_corrected_at
                 ELSE 0

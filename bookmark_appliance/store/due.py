@@ -6,6 +6,7 @@ from psycopg import AsyncConnection
 from psycopg.rows import args_row, scalar_row
 
 from bookmark_appliance.series_key import SeriesKey
+
 # How many rows these queries touch depends on the moment that is asked about. PostgreSQL may settle on a plan for any
 # moment when a statement is prepared, so those that could walk a whole Site are not.
 
@@ -46,7 +47,12 @@ _POLLABLE = """
 
 # The condition in parentheses is implied by the one at the end and spelled over stored columns, for the indexes.
 _IS_DUE = f"""
-    SELECT s.series_id, s.force_poll_at > t.checked_at AS forced, s.doubtful_at > 0 AS doubtful, t.checked_at
+    SELECT
+        s.series_id,
+        s.force_poll_at > t.checked_at AS forced,
+        s.doubtful_at > 0 AS doubtful,
+        t.checked_at,
+        {_RESTED_AT} AS rested_at
     FROM series AS s
     {_HOLDERS}
     WHERE {_POLLABLE}
@@ -105,8 +111,8 @@ _NEXT_DUE = f"""
         (SELECT checked_at + %(rest)s FROM first),
         min(
             CASE
-                WHEN s.force_poll_at > t.checked_at THEN %(now)s
                 WHEN t.claimed THEN s.acquiring_until
+                WHEN s.force_poll_at > t.checked_at THEN %(now)s
                 WHEN s.doubtful_at > 0 THEN t.checked_at + %(doubt)s
                 ELSE {_RESTED_AT}
             END
@@ -128,12 +134,16 @@ _NEXT_DUE = f"""
 
 @dataclass(frozen=True, slots=True)
 class DueSeries:
-    """One Series that a pass owes a Poll. `checked_at` is its check stamp in ms; 0 for never, and for one to come."""
+    """One Series that a pass owes a Poll.
+
+    `checked_at` is its check stamp in ms, 0 for never and for one to come; `rested_at` when its rest ended, in ms.
+    """
 
     series_id: str
     forced: bool
     doubtful: bool
     checked_at: int
+    rested_at: int
 
 
 @dataclass(frozen=True, slots=True)

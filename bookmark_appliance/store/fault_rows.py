@@ -1,5 +1,7 @@
 """What faults are judged by, read from the pass log and the failure rows, and the episodes that are open."""
 
+from dataclasses import dataclass
+
 from psycopg import AsyncConnection
 from psycopg.rows import class_row, scalar_row
 
@@ -29,8 +31,8 @@ async def latest_passes(connection: AsyncConnection) -> dict[str, LanePass]:
 async def refusing_runs(connection: AsyncConnection) -> dict[str, int]:
     """When the unbroken refusing run of each Site began; one that was healthy since its last refusal has none.
 
-    Passes that refused and passes that declined because of it belong to a run, one with nothing but good reads ends
-    it, all others say nothing (FAULT-003).
+    Passes that met a refusal and passes that declined because of it belong to a run; one whose reads the Site answered
+    without any ends it; what declined, idled or got no answer says nothing (FAULT-003, FAULT-012).
     """
     cursor = await connection.execute(
         """
@@ -43,8 +45,8 @@ async def refusing_runs(connection: AsyncConnection) -> dict[str, int]:
                     FROM poll_passes AS healthy
                     WHERE healthy.site = run.site
                         AND healthy.skip = ''
-                        AND healthy.checked > 0
                         AND healthy.refused = 0
+                        AND healthy.checked > healthy.unfetchable + healthy.errors
                 ),
                 -1
             )
@@ -78,10 +80,31 @@ async def broken_layouts(connection: AsyncConnection, cutoff_ms: int) -> frozens
         return frozenset(await cursor.fetchall())
 
 
-async def open_episodes(connection: AsyncConnection) -> list[tuple[str, str, int]]:
-    """(condition, site, since in ms) of every episode that is open."""
-    cursor = await connection.execute("SELECT condition, site, since FROM fault_episodes ORDER BY condition, site")
-    return [(condition, site, since) for condition, site, since in await cursor.fetchall()]
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """A fault that has begun and has not been proven over; `site` is empty for the browser's.
+
+    Moments in ms; `notified_at` is 0 until the Owner has been told of it.
+    """
+
+    condition: str
+    site: str
+    since: int
+    notified_at: int
+
+
+async def open_episodes(connection: AsyncConnection) -> list[Episode]:
+    """Every episode that is open, those included that an earlier deployment has told of and left open."""
+    async with connection.cursor(row_factory=class_row(Episode)) as cursor:
+        await cursor.execute(
+            """
+            SELECT condition, site, coalesce(since, notified_at) AS since, coalesce(notified_at, 0) AS notified_at
+            FROM fault_episodes
+            FULL JOIN owner_notices USING (condition, site)
+            ORDER BY condition, site
+            """
+        )
+        return await cursor.fetchall()
 
 
 async def open_episode(connection: AsyncConnection, condition: str, site: str, since_ms: int) -> bool:
@@ -94,8 +117,32 @@ async def open_episode(connection: AsyncConnection, condition: str, site: str, s
 
 
 async def close_episode(connection: AsyncConnection, condition: str, site: str) -> bool:
-    """End an episode; False when another process has ended it."""
+    """End an episode, and with it the record that its Owner was told (FAULT-011); False when it is over already."""
     cursor = await connection.execute(
-        "DELETE FROM fault_episodes WHERE condition = %s AND site = %s", (condition, site)
+        """
+        WITH told AS (
+            DELETE FROM owner_notices
+            WHERE condition = %(condition)s
+                AND site = %(site)s
+            RETURNING site
+        ), ended AS (
+            DELETE FROM fault_episodes
+            WHERE condition = %(condition)s
+                AND site = %(site)s
+            RETURNING site
+        )
+        SELECT FROM told
+        UNION ALL
+        SELECT FROM ended
+        """,
+        {"condition": condition, "site": site},
     )
-    return cursor.rowcount == 1
+    return cursor.rowcount > 0
+
+
+async def mark_notified(connection: AsyncConnection, condition: str, site: str, now_ms: int) -> None:
+    """The Owner has been told of this episode; telling again moves nothing."""
+    await connection.execute(
+        "INSERT INTO owner_notices (condition, site, notified_at) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
+        (condition, site, now_ms),
+    )

@@ -42,6 +42,7 @@ async def correct_latest(connection: AsyncConnection, key: SeriesKey, number: fl
             latest_chapter_num = %(number)s,
             latest_corrected_at = %(now)s,
             latest_raised_by = NULL,
+            latest_by_person = TRUE,
             doubtful_at = 0
         WHERE site = %(site)s
             AND series_id = %(series_id)s

@@ -16,7 +16,8 @@ ACQUISITION_CLAIM_MS = 45 * SECOND_MS
 class StoredSeries:
     """What is stored of a Series at the moment it is read; moments in ms, 0 for never.
 
-    `checked_at` is the check stamp before this read; `raised_by` the Reader whose Sighting raised the number.
+    `checked_at` is the check stamp before this read; `raised_by` the Reader whose Sighting raised the number,
+    `by_person` whether a Reader or the Owner set the number and no machine has read it since.
     """
 
     series_url: str
@@ -28,6 +29,7 @@ class StoredSeries:
     site_completed_at: int
     corrected_at: int
     raised_by: int | None
+    by_person: bool
     cover: str
     cover_address: str
     doubtful: Chapter | None
@@ -44,6 +46,7 @@ _STORED = """
     site_completed_at,
     latest_corrected_at AS corrected_at,
     latest_raised_by AS raised_by,
+    latest_by_person AS by_person,
     cover,
     cover_address,
     doubtful_chapter,
@@ -59,6 +62,8 @@ class SeriesChange:
     """The number and label to store."""
     clears_raiser: bool = False
     clears_correction: bool = False
+    confirms: bool = False
+    """A machine has read the number that a person had set, or another one."""
     site_completed_at: int | None = None
     cover: str | None = None
     """The source address of a Cover, for a Series that has none."""
@@ -116,6 +121,7 @@ async def apply_change(connection: AsyncConnection, key: SeriesKey, change: Seri
             latest_chapter_num = coalesce(%(number)s, latest_chapter_num),
             latest_raised_by = CASE WHEN %(clears_raiser)s THEN NULL ELSE latest_raised_by END,
             latest_corrected_at = CASE WHEN %(clears_correction)s THEN 0 ELSE latest_corrected_at END,
+            latest_by_person = latest_by_person AND NOT %(confirms)s,
             site_completed_at = coalesce(%(site_completed_at)s, site_completed_at),
             cover = coalesce(%(cover)s, cover),
             doubtful_chapter = coalesce(%(doubtful_label)s, doubtful_chapter),
@@ -135,6 +141,7 @@ async def apply_change(connection: AsyncConnection, key: SeriesKey, change: Seri
             "number": latest.number if latest else None,
             "clears_raiser": change.clears_raiser,
             "clears_correction": change.clears_correction,
+            "confirms": change.confirms,
             "site_completed_at": change.site_completed_at,
             "cover": change.cover,
             "doubtful_label": doubtful.label if doubtful else None,

@@ -4,6 +4,15 @@ ALTER TABLE series
     ADD COLUMN doubtful_chapter_num double precision,
     ADD COLUMN doubtful_at bigint NOT NULL DEFAULT 0;
 
+-- Whether the stored number was set by a Reader or the Owner and no machine has read it since: such a one is corrected
+-- at once, however far (LANE-054).
+ALTER TABLE series ADD COLUMN latest_by_person boolean NOT NULL DEFAULT FALSE;
+UPDATE series
+SET latest_by_person = TRUE
+WHERE latest_raised_by IS NOT NULL
+   OR latest_corrected_at <> 0
+   OR latest_checked_at = 0 AND latest_chapter_num IS NOT NULL;
+
 -- What a page came with, kept with the reading it came with: a 304 is that reading again (LANE-055).
 CREATE TABLE page_validators (
     site text NOT NULL,

@@ -22,6 +22,7 @@ STORED = StoredSeries(
     site_completed_at=0,
     corrected_at=0,
     raised_by=None,
+    by_person=False,
     cover="",
     cover_address="",
     doubtful=None,
