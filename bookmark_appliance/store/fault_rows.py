@@ -1,5 +1,6 @@
 """What faults are judged by, read from the pass log and the failure rows, and the episodes that are open."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from psycopg import AsyncConnection
@@ -8,13 +9,13 @@ from psycopg.rows import class_row, scalar_row
 from bookmark_appliance.store.lane_passes import PASS_COLUMNS, LanePass
 
 
-async def latest_passes(connection: AsyncConnection) -> dict[str, LanePass]:
-    """The newest pass of each Site that was not cut short, by its name."""
+async def latest_passes(connection: AsyncConnection, sites: Collection[str]) -> dict[str, LanePass]:
+    """The newest pass of each of these Sites that was not cut short, by its name."""
     async with connection.cursor(row_factory=class_row(LanePass)) as cursor:
         await cursor.execute(
             f"""
             SELECT newest.*
-            FROM (SELECT DISTINCT site FROM poll_passes) AS known
+            FROM unnest(%s::text[]) AS known (site)
             CROSS JOIN LATERAL (
                 SELECT {PASS_COLUMNS}
                 FROM poll_passes
@@ -23,35 +24,40 @@ async def latest_passes(connection: AsyncConnection) -> dict[str, LanePass]:
                 ORDER BY ran_at DESC
                 LIMIT 1
             ) AS newest
-            """.encode()
+            """.encode(),
+            (list(sites),),
         )
         return {row.site: row for row in await cursor.fetchall()}
 
 
-async def refusing_runs(connection: AsyncConnection) -> dict[str, int]:
-    """When the unbroken refusing run of each Site began; one that was healthy since its last refusal has none.
+async def refusing_runs(connection: AsyncConnection, sites: Collection[str]) -> dict[str, int]:
+    """When the unbroken refusing run of each of these Sites began; one that was healthy since its last refusal has none.
 
     Passes that met a refusal and passes that declined because of it belong to a run; one whose reads the Site answered
     without any ends it; what declined, idled or got no answer says nothing (FAULT-003, FAULT-012).
     """
     cursor = await connection.execute(
         """
-        SELECT run.site, min(run.ran_at)
-        FROM poll_passes AS run
-        WHERE (run.skip = 'refusing' OR run.refused > 0)
-            AND run.ran_at > coalesce(
-                (
-                    SELECT max(healthy.ran_at)
-                    FROM poll_passes AS healthy
-                    WHERE healthy.site = run.site
-                        AND healthy.skip = ''
-                        AND healthy.refused = 0
-                        AND healthy.checked > healthy.unfetchable + healthy.errors
-                ),
-                -1
-            )
-        GROUP BY run.site
-        """
+        SELECT known.site, run.began_at
+        FROM unnest(%s::text[]) AS known (site)
+        CROSS JOIN LATERAL (
+            SELECT coalesce(max(ran_at), -1) AS ran_at
+            FROM poll_passes
+            WHERE site = known.site
+                AND skip = ''
+                AND refused = 0
+                AND checked > unfetchable + errors
+        ) AS healthy
+        CROSS JOIN LATERAL (
+            SELECT min(ran_at) AS began_at
+            FROM poll_passes
+            WHERE site = known.site
+                AND (skip = 'refusing' OR refused > 0)
+                AND ran_at > healthy.ran_at
+        ) AS run
+        WHERE run.began_at IS NOT NULL
+        """,
+        (list(sites),),
     )
     return dict(await cursor.fetchall())
 
@@ -70,10 +76,15 @@ async def broken_layouts(connection: AsyncConnection, cutoff_ms: int) -> frozens
         await cursor.execute(
             """
             SELECT site
-            FROM series
-            LEFT JOIN poll_failures USING (site, series_id)
+            FROM poll_failures
+            WHERE outcome = 'no_chapter'
+                AND failing_since < %s
             GROUP BY site
-            HAVING 2 * count(*) FILTER (WHERE outcome = 'no_chapter' AND failing_since < %s) > count(*)
+            HAVING 2 * count(*) > (
+                SELECT count(*)
+                FROM series
+                WHERE series.site = poll_failures.site
+            )
             """,
             (cutoff_ms,),
         )

@@ -46,6 +46,11 @@ ALTER TABLE poll_passes
     ADD COLUMN cut boolean NOT NULL DEFAULT FALSE,
     ADD COLUMN browser_reads integer NOT NULL DEFAULT 0;
 
+-- A fortnight of passes is some hundred thousand rows, and faults are judged after each of them.
+CREATE INDEX poll_passes_ran_at_idx ON poll_passes (ran_at);
+CREATE INDEX poll_passes_refusing_idx ON poll_passes (site, ran_at) WHERE skip = 'refusing' OR refused > 0;
+CREATE INDEX poll_passes_browser_idx ON poll_passes (ran_at) WHERE browser_reads > 0;
+
 -- A fault that has begun and has not been proven over (FAULT-011, FAULT-012); `site` is empty for the browser's.
 CREATE TABLE fault_episodes (
     condition text NOT NULL,
