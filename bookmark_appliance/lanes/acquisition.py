@@ -13,7 +13,7 @@ from bookmark_appliance.lanes.gates import Declined, bounded, first_gate
 from bookmark_appliance.lanes.outcome import Outcome
 from bookmark_appliance.lanes.reading_decision import READABLE
 from bookmark_appliance.lanes.recording import record_reading
-from bookmark_appliance.lanes.request_slots import HeldSlot, RequestSlots
+from bookmark_appliance.lanes.request_slots import RequestSlots
 from bookmark_appliance.lanes.routing import Route
 from bookmark_appliance.lanes.series_read import SeriesRead, SeriesReader, log_read
 from bookmark_appliance.lanes.site import Site
@@ -99,8 +99,8 @@ class Acquirer:
             if isinstance(gate, Declined) or not fetchable(site, stored.series_url):
                 return
             await claim_for_acquisition(connection, key, now + ACQUISITION_CLAIM_MS)
-        await self._slots.take(site.name)
-        read = await self._reader.read(site, stored.series_url, gate, HeldSlot(self._slots, site.name))
+        slot = await self._slots.take(site.name)
+        read = await self._reader.read(site, stored.series_url, gate, slot)
         log_read(key, read)
         await self._record(key, read)
 

@@ -65,7 +65,9 @@ class FaultWatch:
 
         return FaultEvidence(
             latest=await fault_rows.latest_passes(connection, self._sites),
-            refusing_since=await derived(Condition.NO_BROWSER_ROUTE, fault_rows.refusing_runs(connection, self._sites), {}),
+            refusing_since=await derived(
+                Condition.NO_BROWSER_ROUTE, fault_rows.refusing_runs(connection, self._sites), {}
+            ),
             browser_reached_at=await derived(Condition.SIDECAR_DOWN, fault_rows.browser_reached_at(connection), None),
             layout_broken=await derived(
                 Condition.ADAPTER_BROKEN,

@@ -52,7 +52,7 @@ class Lane:
         self._slots = slots
         self._faults = faults
         self._clock = clock
-        self._poller = Poller(site, database, reader, slots, clock)
+        self._poller = Poller(site, database, reader, clock)
         self._nudged = trio.Event()
 
     @property
@@ -120,7 +120,7 @@ class Lane:
         queue = deque(series.series_id for series in due)
         unstampable: set[str] = set()
         while queue:
-            await self._slots.take(self.site.name, gap.ms)
+            slot = await self._slots.take(self.site.name, gap.ms)
             way, forced = await self._look()
             if isinstance(way, Declined):
                 tally.stopped_by(way.skip)
@@ -132,7 +132,7 @@ class Lane:
                 queue.remove(series_id)
             else:
                 tally.due += 1
-            result = await self._poller.poll(series_id, way)
+            result = await self._poller.poll(series_id, way, slot)
             if result is None:
                 tally.due -= 1  # finished, dropped, claimed or checked meanwhile: nothing is owed any more
                 continue

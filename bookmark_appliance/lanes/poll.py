@@ -11,7 +11,7 @@ from bookmark_appliance.lanes.outcome import Judgement, Outcome
 from bookmark_appliance.lanes.pace import due_terms
 from bookmark_appliance.lanes.recording import record_failing, record_reading
 from bookmark_appliance.lanes.refusals import note_answer
-from bookmark_appliance.lanes.request_slots import HeldSlot, RequestSlots
+from bookmark_appliance.lanes.request_slots import HeldSlot
 from bookmark_appliance.lanes.routing import Route
 from bookmark_appliance.lanes.series_read import SeriesRead, SeriesReader, log_read
 from bookmark_appliance.lanes.site import Site
@@ -51,17 +51,16 @@ class _Stamp:
 
 
 class Poller:
-    """Polls the Series of one Site. The caller holds the request slot."""
+    """Polls the Series of one Site."""
 
-    def __init__(self, site: Site, database: Database, reader: SeriesReader, slots: RequestSlots, clock: Clock) -> None:
+    def __init__(self, site: Site, database: Database, reader: SeriesReader, clock: Clock) -> None:
         self._site = site
         self._database = database
         self._reader = reader
-        self._slots = slots
         self._clock = clock
 
-    async def poll(self, series_id: str, way: Route) -> PollResult | None:
-        """Check one Series once over `way`; None when it is no longer due, and nothing was asked.
+    async def poll(self, series_id: str, way: Route, slot: HeldSlot) -> PollResult | None:
+        """Check one Series once over `way`, from `slot` on; None when it is no longer due, and nothing was asked.
 
         A crash inside the check is contained: it is one Series' outcome, never the pass's end (LANE-027, LANE-048).
         """
@@ -71,7 +70,7 @@ class Poller:
             stamp = await self._stamp(key)
             if stamp is None:
                 return None
-            read = await self._read(key, stamp, way)
+            read = await self._read(key, stamp, way, slot)
             return await self._record(key, read, way)
         except DATABASE_ERRORS as error:
             log.warning("%s: the database failed during its Poll: %s", key, error)
@@ -92,7 +91,7 @@ class Poller:
             await stamp_checked(connection, key, now)
         return _Stamp(now, series, kept, due.forced)
 
-    async def _read(self, key: SeriesKey, stamp: _Stamp, way: Route) -> SeriesRead:
+    async def _read(self, key: SeriesKey, stamp: _Stamp, way: Route, slot: HeldSlot) -> SeriesRead:
         """Read the page; a read that we cut short, or that lost the browser, asked nothing and gives the stamp back."""
         series = stamp.series
         try:
@@ -100,7 +99,7 @@ class Poller:
                 self._site,
                 series.series_url,
                 way,
-                HeldSlot(self._slots, self._site.name),
+                slot,
                 kept=stamp.kept,
                 conditional=not stamp.forced and bool(series.cover_address) and series.doubtful is None,
             )

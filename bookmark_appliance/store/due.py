@@ -91,8 +91,8 @@ _ELIGIBLE = """
         AND EXISTS (SELECT FROM bookmarks AS b WHERE b.site = s.site AND b.series_id = s.series_id)
 """
 
-# Of the Series that nothing but their rest holds back, the one that was checked first is due first. Only what was checked
-# before it, and what has a rule of its own, needs to be looked at besides: a few rows, however many there are.
+# Of the Series that nothing but their rest holds back, the one that was checked first is due first. Only what was
+# checked before it, and what has a rule of its own, is looked at besides: a few rows, however many there are.
 _NEXT_DUE = f"""
     WITH first AS (
         SELECT s.latest_checked_at AS checked_at

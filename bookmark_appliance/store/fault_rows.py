@@ -31,7 +31,7 @@ async def latest_passes(connection: AsyncConnection, sites: Collection[str]) -> 
 
 
 async def refusing_runs(connection: AsyncConnection, sites: Collection[str]) -> dict[str, int]:
-    """When the unbroken refusing run of each of these Sites began; one that was healthy since its last refusal has none.
+    """When the unbroken refusing run of each of these Sites began; one that was healthy since a refusal has none.
 
     Passes that met a refusal and passes that declined because of it belong to a run; one whose reads the Site answered
     without any ends it; what declined, idled or got no answer says nothing (FAULT-003, FAULT-012).

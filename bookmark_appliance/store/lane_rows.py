@@ -133,14 +133,15 @@ class RequestSlot:
 
 
 async def take_request_slot(
-    connection: AsyncConnection, site: str, now_ms: int, spacing_ms: int, tolerance_ms: int
+    connection: AsyncConnection, site: str, now_ms: int, spacing_ms: int, tolerance_ms: int, unused: int = 0
 ) -> RequestSlot:
     """Claim this moment for one request to `site`, if the last one lies at least `spacing_ms` back (LANE-056).
 
     One statement in a transaction of its own, so that no two processes are granted the same time. A last request
-    further in the future than `tolerance_ms` was stamped under another clock and counts for nothing.
+    further in the future than `tolerance_ms` was stamped under another clock and counts for nothing; neither does the
+    moment `unused`, at which the caller had leave to ask and did not.
     """
-    values = {"site": site, "now": now_ms, "spacing": spacing_ms, "tolerance": tolerance_ms}
+    values = {"site": site, "now": now_ms, "spacing": spacing_ms, "tolerance": tolerance_ms, "unused": unused}
     async with connection.cursor(row_factory=scalar_row) as cursor:
         await cursor.execute(
             """
@@ -150,6 +151,7 @@ async def take_request_slot(
             SET last_request_at = %(now)s
             WHERE last.last_request_at <= %(now)s - %(spacing)s
                 OR last.last_request_at > %(now)s + %(tolerance)s
+                OR last.last_request_at = %(unused)s
             RETURNING last_request_at
             """,
             values,
