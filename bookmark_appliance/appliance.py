@@ -12,7 +12,9 @@ from bookmark_appliance.config import Settings
 from bookmark_appliance.database import DatabaseUnavailable
 from bookmark_appliance.lanes.acquisition import Acquirer
 from bookmark_appliance.lanes.address_gate import fetchable
+from bookmark_appliance.lanes.fault_watch import FaultWatch
 from bookmark_appliance.lanes.lane import Lane
+from bookmark_appliance.lanes.lane_keeper import keep_lanes
 from bookmark_appliance.lanes.page_fetcher import FetcherUnavailable, PageFetcher
 from bookmark_appliance.lanes.request_slots import RequestSlots
 from bookmark_appliance.lanes.series_read import SeriesReader
@@ -81,7 +83,8 @@ async def _run_parts(storage: Storage, shutdown: Shutdown) -> None:
     host, port = listeners[0].socket.getsockname()[:2]
     settings = settings.bound_to(port)
     slots = RequestSlots(database, clock)
-    reader = SeriesReader(_plain_fetcher(settings), clock)
+    reader = SeriesReader(clock, _plain_fetcher(settings))
+    faults = FaultWatch(database, SITES, browser_configured=settings.browser_ws_url is not None)
     acquirer = Acquirer(SITES, database, reader, slots, clock)
     app = create_app(
         WebContext(
@@ -98,7 +101,14 @@ async def _run_parts(storage: Storage, shutdown: Shutdown) -> None:
         nursery.start_soon(_end_with_database, storage)
         nursery.start_soon(contain, "acquirer", acquirer.run)
         if settings.latest_chapter_poll_enabled:
-            _start_lanes(nursery, [Lane(site, database, reader, slots, clock) for site in SITES.values()])
+            lanes = [Lane(site, database, reader, slots, faults, clock) for site in SITES.values()]
+            log.info(
+                "%d lanes, rest %dh, gap %ds",
+                len(lanes),
+                lanes[0].site.rest_ms // HOUR_MS,
+                lanes[0].site.gap_ms // SECOND_MS,
+            )
+            nursery.start_soon(keep_lanes, lanes, storage.open_session)
         else:
             log.info("polling is off")
         async with trio.open_nursery() as web:
@@ -112,13 +122,6 @@ async def _listen(settings: Settings) -> list[trio.SocketListener]:
         return await trio.open_tcp_listeners(settings.port, host=settings.bind)
     except OSError as error:
         raise SettingsError(f"BIND, PORT: no listening on {settings.bind}:{settings.port}: {error.strerror}") from None
-
-
-def _start_lanes(nursery: trio.Nursery, lanes: list[Lane]) -> None:
-    rest = lanes[0].site.rest_ms // HOUR_MS
-    log.info("%d lanes, rest %dh, gap %ds", len(lanes), rest, lanes[0].site.gap_ms // SECOND_MS)
-    for lane in lanes:
-        nursery.start_soon(contain, lane.name, lane.run, name=lane.name)
 
 
 async def _end_with_database(storage: Storage) -> None:

@@ -14,6 +14,7 @@ from bookmark_appliance.lanes.judgement import judge_page
 from bookmark_appliance.lanes.outcome import Outcome
 from bookmark_appliance.lanes.page import MAX_BODY_BYTES, Page
 from bookmark_appliance.lanes.page_fetcher import FetcherUnavailable, PageFetcher
+from bookmark_appliance.lanes.routing import route
 from bookmark_appliance.lanes.series_read import UNFETCHABLE, SeriesRead, SeriesReader
 from bookmark_appliance.lanes.site import Site
 
@@ -47,7 +48,8 @@ async def read_live(site: Site, series_url: str, settings: Settings) -> SeriesRe
     async def pause() -> None:
         await trio.sleep(next(pauses))
 
-    return await SeriesReader(fetcher, SystemClock()).read(site, series_url, pause)
+    reader = SeriesReader(SystemClock(), fetcher)
+    return await reader.read(site, series_url, route(site, browser_usable=False), pause)
 
 
 def line(site: Site, series_url: str, read: SeriesRead) -> str:

@@ -1,8 +1,9 @@
 """The storage of a command: its database, started if it is ours, brought up to date, with the owner and the key."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import trio
 
@@ -10,6 +11,7 @@ from bookmark_appliance.config import Settings
 from bookmark_appliance.data_folder import settle_token_key
 from bookmark_appliance.database import Database, open_database
 from bookmark_appliance.embedded_postgres import embedded_postgres
+from bookmark_appliance.lock_session import LockSession, open_lock_session
 from bookmark_appliance.migrations import migrate
 from bookmark_appliance.store.readers import count_readers, seed_owner
 from bookmark_appliance.trio_connection import TrioConnection
@@ -26,6 +28,8 @@ class Storage:
     settings: Settings
     schema_version: int
     wait_lost: Callable[[], Awaitable[None]]
+    open_session: Callable[[], AbstractAsyncContextManager[LockSession]]
+    """A session of one's own, outside the pool, for locks and notifications."""
 
 
 @asynccontextmanager
@@ -49,4 +53,4 @@ async def open_storage(settings: Settings, *, serve: bool = False, pool_size: in
 
         version = await migrate(url, seed)
         database = await stack.enter_async_context(open_database(url, pool_size=pool_size))
-        yield Storage(database, settled, version, wait_lost)
+        yield Storage(database, settled, version, wait_lost, partial(open_lock_session, url))

@@ -2,21 +2,25 @@
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 
 import trio
 
 from bookmark_appliance.clock import SECOND_MS, Clock
 from bookmark_appliance.database import DATABASE_ERRORS, Database
-from bookmark_appliance.lanes.pace import CLAIM_MS, declined
-from bookmark_appliance.lanes.reading_decision import READABLE, decide_change
-from bookmark_appliance.lanes.refusals import note_answer
-from bookmark_appliance.lanes.request_slots import HeldSlot, RequestSlots
+from bookmark_appliance.lanes.address_gate import fetchable
+from bookmark_appliance.lanes.gates import Declined, bounded, first_gate
+from bookmark_appliance.lanes.outcome import Outcome
+from bookmark_appliance.lanes.reading_decision import READABLE
+from bookmark_appliance.lanes.recording import record_reading
+from bookmark_appliance.lanes.request_slots import RequestSlots
+from bookmark_appliance.lanes.routing import Route
 from bookmark_appliance.lanes.series_read import SeriesRead, SeriesReader, log_read
 from bookmark_appliance.lanes.site import Site
 from bookmark_appliance.series_key import SeriesKey
-from bookmark_appliance.store.lane_rows import LaneRow, lane_row
+from bookmark_appliance.store.lane_rows import lane_row, mark_browser_lost
 from bookmark_appliance.store.series import (
-    apply_change,
+    ACQUISITION_CLAIM_MS,
     claim_for_acquisition,
     drop_claim,
     lock_series,
@@ -72,7 +76,7 @@ class Acquirer:
     async def acquire(self, key: SeriesKey) -> None:
         """Read one Series and drop its claim, whatever comes; what fails here stays due and is its Lane's."""
         try:
-            with trio.move_on_after(CLAIM_MS / SECOND_MS) as deadline:
+            with trio.move_on_after(ACQUISITION_CLAIM_MS / SECOND_MS) as deadline:
                 await self._read(self._sites[key.site], key)
             if deadline.cancelled_caught:
                 log.warning("%s: its Acquisition took too long", key)
@@ -82,18 +86,21 @@ class Acquirer:
                     await drop_claim(connection, key)
 
     async def _read(self, site: Site, key: SeriesKey) -> None:
-        """A pause does not stop it, a Site that refuses does (LANE-045); an address or route of no use asks nothing."""
+        """A pause does not stop it, a Site that refuses does (LANE-045); what cannot be read asks nothing."""
         now = self._clock.now_ms()
         async with self._database.transaction() as connection:
             stored = await lock_series(connection, key)
-            if stored is None or stored.checked_at or not self._reader.can_read(site, stored.series_url):
-                return  # gone, read by its Lane while it waited here, or of no use to ask for
-            row = await lane_row(connection, site.name)
-            if declined(LaneRow(refuse_until=row.refuse_until), now):
+            if stored is None or stored.checked_at:
+                return  # gone, or read by its Lane while it waited here
+            row = replace(bounded(await lane_row(connection, site.name), now), paused_until=0)
+            gate = first_gate(
+                site, row, now, plain=self._reader.has(Route.PLAIN), browser=self._reader.has(Route.BROWSER)
+            )
+            if isinstance(gate, Declined) or not fetchable(site, stored.series_url):
                 return
-            await claim_for_acquisition(connection, key, now + CLAIM_MS)
-        await self._slots.take(site.name)
-        read = await self._reader.read(site, stored.series_url, HeldSlot(self._slots, site.name))
+            await claim_for_acquisition(connection, key, now + ACQUISITION_CLAIM_MS)
+        slot = await self._slots.take(site.name)
+        read = await self._reader.read(site, stored.series_url, gate, slot)
         log_read(key, read)
         await self._record(key, read)
 
@@ -101,9 +108,8 @@ class Acquirer:
         """Only a page that may be believed counts as the Series' check, even one without facts (COV-004)."""
         now = self._clock.now_ms()
         async with self._database.transaction() as connection:
-            await note_answer(connection, key.site, read.judgement, now)
-            stored = await lock_series(connection, key)
-            if stored is None or read.judgement.outcome not in READABLE:
-                return
-            await apply_change(connection, key, decide_change(stored, read.judgement, now))
-            await stamp_checked(connection, key, now)
+            await record_reading(connection, key, read, now)
+            if read.judgement.outcome in READABLE:
+                await stamp_checked(connection, key, now)
+            elif read.judgement.outcome is Outcome.UNREACHABLE:
+                await mark_browser_lost(connection, now)

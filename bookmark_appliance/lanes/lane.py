@@ -1,31 +1,32 @@
-"""A Poll Lane: pass, sleep, repeat. The rules are in `pace` and the due query; here is the waiting and recording."""
+"""A Poll Lane: pass, sleep, repeat. The rules are in `gates`, `pace` and the due query; here is the waiting."""
 
 import logging
-from collections import Counter
-from dataclasses import dataclass, field
+from collections import deque
 
 import trio
 
-from bookmark_appliance.clock import SECOND_MS, Clock
+from bookmark_appliance.clock import HOUR_MS, MINUTE_MS, SECOND_MS, Clock
 from bookmark_appliance.database import DATABASE_ERRORS, Database
+from bookmark_appliance.lanes.fault_watch import FaultWatch
+from bookmark_appliance.lanes.gates import ASLEEP_PACE_MS, Declined, bounded, first_gate, lateness_ms, wakes_browser
 from bookmark_appliance.lanes.outcome import Outcome
 from bookmark_appliance.lanes.pace import (
     LONGEST_LOOK_MS,
-    NO_FETCHER_PACE_MS,
     QUERY_FAILED_PACE_MS,
     Gap,
-    declined,
     due_terms,
     effective_gap,
     sleep_until,
 )
 from bookmark_appliance.lanes.poll import Poller
 from bookmark_appliance.lanes.request_slots import RequestSlots
+from bookmark_appliance.lanes.routing import Route
 from bookmark_appliance.lanes.series_read import SeriesReader
 from bookmark_appliance.lanes.site import Site
-from bookmark_appliance.store.due import DueSeries, due_series, eligible_count, next_due_at
-from bookmark_appliance.store.lane_passes import LanePass, latest_pass, record_pass
-from bookmark_appliance.store.lane_rows import LaneRow, lane_row
+from bookmark_appliance.lanes.tally import Tally
+from bookmark_appliance.store.due import DueSeries, due_series, eligible_count, forced_series, next_due_at
+from bookmark_appliance.store.lane_passes import latest_pass, record_pass
+from bookmark_appliance.store.lane_rows import LaneRow, lane_row, shorten_waits
 
 RECORD_SECONDS = 5.0
 """How long a pass that is being cut may take to write its row."""
@@ -33,54 +34,25 @@ RECORD_SECONDS = 5.0
 log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
-class Tally:
-    """What a running pass has come to so far; it becomes the pass row."""
-
-    ran_at: int
-    gap: Gap | None = None
-    skip: str = ""
-    due: int = 0
-    checked: int = 0
-    outcomes: Counter[Outcome] = field(default_factory=Counter)
-
-    def count(self, outcome: Outcome) -> None:
-        """Add one check. A lost browser ends the pass before the check counts (LANE-028, LANE-033)."""
-        self.outcomes[outcome] += 1
-        if outcome is not Outcome.UNREACHABLE:
-            self.checked += 1
-
-    def row(self, site: Site, previous: LanePass | None) -> LanePass:
-        """The row of this pass; one that never chose a gap copies the figures of the row before (LANE-038)."""
-        carried = previous if self.gap is None else None
-        gap = self.gap or Gap(0, clamped=False)
-        return LanePass(
-            site=site.name,
-            ran_at=self.ran_at,
-            skip=self.skip,
-            due=carried.due if carried else self.due,
-            checked=carried.checked if carried else self.checked,
-            gap_ms=carried.gap_ms if carried else gap.ms,
-            clamped=carried.clamped if carried else gap.clamped,
-            refused=self.outcomes[Outcome.REFUSED],
-            unreachable=self.outcomes[Outcome.UNREACHABLE],
-            no_chapter=self.outcomes[Outcome.NO_CHAPTER],
-            unfetchable=self.outcomes[Outcome.UNFETCHABLE],
-            not_found=self.outcomes[Outcome.NOT_FOUND],
-            errors=self.outcomes[Outcome.ERRORS],
-        )
-
-
 class Lane:
     """One Site's stream of Polls."""
 
-    def __init__(self, site: Site, database: Database, reader: SeriesReader, slots: RequestSlots, clock: Clock) -> None:
+    def __init__(
+        self,
+        site: Site,
+        database: Database,
+        reader: SeriesReader,
+        slots: RequestSlots,
+        faults: FaultWatch,
+        clock: Clock,
+    ) -> None:
         self.site = site
         self._database = database
         self._reader = reader
         self._slots = slots
+        self._faults = faults
         self._clock = clock
-        self._poller = Poller(site, database, reader, slots, clock)
+        self._poller = Poller(site, database, reader, clock)
         self._nudged = trio.Event()
 
     @property
@@ -101,27 +73,35 @@ class Lane:
         """One sweep; returns the moment of the next, in ms. Leaves exactly one row, however it ends (LANE-037)."""
         tally = Tally(ran_at=self._clock.now_ms())
         try:
-            return await self._sweep(tally)
+            next_run = await self._sweep(tally)
+        except BaseException:
+            tally.cut = True
+            raise
         finally:
             with trio.move_on_after(RECORD_SECONDS, shield=True):
                 await self._record(tally)
+        await self._faults.judge(self.site.name, self._clock.now_ms())
+        return next_run
 
     async def _sweep(self, tally: Tally) -> int:
         """The gates in LANE-003's order, then the loop."""
         now = tally.ran_at
-        if verdict := declined(await self._lane_row(), now):
-            tally.skip, left = verdict
-            return now + left
+        gate = self._gate(await self._lane_row(), now)
+        if isinstance(gate, Declined):
+            tally.skip = gate.skip
+            if gate.skip == "no-fetcher":
+                tally.gap = Gap(self.site.gap_ms, clamped=False)
+            return now + gate.left_ms
         tally.gap = Gap(self.site.gap_ms, clamped=False)
-        if not self._reader.has_route(self.site):
-            tally.skip = "no-fetcher"
-            return now + NO_FETCHER_PACE_MS
         try:
             async with self._database.connection() as connection:
                 due = await due_series(connection, self.site.name, due_terms(self.site, now))
         except DATABASE_ERRORS as error:
             return self._query_failed(tally, "due-query", error)
         tally.due = len(due)
+        if gate is Route.BROWSER and not wakes_browser(due, self.site.rest_ms, now):
+            tally.skip = "asleep"
+            return now + ASLEEP_PACE_MS if due else await self._next_run(tally.gap)
         try:
             async with self._database.connection() as connection:
                 eligible = await eligible_count(connection, self.site.name)
@@ -131,29 +111,59 @@ class Lane:
             tally.skip = "nothing-eligible"
             return now + self.site.rest_ms
         tally.gap = effective_gap(self.site.gap_ms, self.site.rest_ms, eligible)
-        if tally.gap.clamped:
-            log.warning("%s: %d Series want more Polls than one a second", self.site.name, eligible)
-        await self._poll_all(due, tally)
+        self._tell_strain(tally.gap, eligible, lateness_ms(due, now))
+        await self._poll_all(due, tally, tally.gap)
         return await self._next_run(tally.gap)
 
-    async def _poll_all(self, due: list[DueSeries], tally: Tally) -> None:
-        assert tally.gap is not None
-        for series in due:
-            await self._slots.take(self.site.name, tally.gap.ms)
-            if declined(await self._lane_row(), self._clock.now_ms()):
+    async def _poll_all(self, due: list[DueSeries], tally: Tally, gap: Gap) -> None:
+        """Poll what is due, a gap apart. What has changed meanwhile is looked at before each fetch (LANE-044)."""
+        queue = deque(series.series_id for series in due)
+        unstampable: set[str] = set()
+        while queue:
+            slot = await self._slots.take(self.site.name, gap.ms)
+            way, forced = await self._look()
+            if isinstance(way, Declined):
+                tally.stopped_by(way.skip)
                 return
-            result = await self._poller.poll(series.series_id)
+            series_id = next((one for one in forced if one not in unstampable), None)
+            if series_id is None:
+                series_id = queue.popleft()
+            elif series_id in queue:
+                queue.remove(series_id)
+            else:
+                tally.due += 1
+            result = await self._poller.poll(series_id, way, slot)
             if result is None:
+                tally.due -= 1  # finished, dropped, claimed or checked meanwhile: nothing is owed any more
                 continue
-            tally.count(result.outcome)
-            if result.refused_out or result.outcome is Outcome.UNREACHABLE:
+            tally.count(result)
+            if not result.stamped:
+                unstampable.add(series_id)  # still forced, and would be tried at each slot for ever
+            if result.backed_off or result.outcome is Outcome.UNREACHABLE:
                 return
 
-    async def _next_run(self, gap: Gap) -> int:
-        """When the rows say this Lane has something to do again."""
+    async def _look(self) -> tuple[Route | Declined, list[str]]:
+        """The gate as it stands now, and the Series that jump the queue."""
         now = self._clock.now_ms()
-        if verdict := declined(await self._lane_row(), now):
-            return now + verdict[1]
+        try:
+            async with self._database.connection() as connection:
+                row = await lane_row(connection, self.site.name)
+                forced = await forced_series(connection, self.site.name, due_terms(self.site, now))
+        except DATABASE_ERRORS as error:
+            log.warning("%s: what changed during its pass could not be read: %s", self.site.name, error)
+            return self._gate(LaneRow(), now), []
+        return self._gate(bounded(row, now), now), [series.series_id for series in forced]
+
+    def _gate(self, row: LaneRow, now: int) -> Route | Declined:
+        plain, browser = self._reader.has(Route.PLAIN), self._reader.has(Route.BROWSER)
+        return first_gate(self.site, row, now, plain=plain, browser=browser)
+
+    async def _next_run(self, gap: Gap) -> int:
+        """When the rows say that this Lane has something to do again."""
+        now = self._clock.now_ms()
+        gate = self._gate(await self._lane_row(), now)
+        if isinstance(gate, Declined):
+            return now + gate.left_ms
         try:
             async with self._database.connection() as connection:
                 moment = await next_due_at(connection, self.site.name, due_terms(self.site, now))
@@ -171,12 +181,25 @@ class Lane:
             moment = min(moment, await self._next_run(Gap(0, clamped=False)))
 
     async def _lane_row(self) -> LaneRow:
+        """The Lane's row, bounded; as if there were none when it can't be read (LANE-004)."""
+        now = self._clock.now_ms()
         try:
             async with self._database.connection() as connection:
-                return await lane_row(connection, self.site.name)
+                stored = await lane_row(connection, self.site.name)
+                row = bounded(stored, now)
+                if row != stored:
+                    await shorten_waits(connection, self.site.name, row)
+                return row
         except DATABASE_ERRORS as error:
             log.warning("%s: its pause and backoff could not be read: %s", self.site.name, error)
             return LaneRow()
+
+    def _tell_strain(self, gap: Gap, eligible: int, late_ms: int) -> None:
+        if gap.clamped:
+            log.warning("%s: %d Series want more Polls than one a second", self.site.name, eligible)
+        if late_ms > self.site.rest_ms:
+            hours, minutes = divmod(late_ms // MINUTE_MS, HOUR_MS // MINUTE_MS)
+            log.warning("%s: its longest waiting Series is %dh%02dm overdue", self.site.name, hours, minutes)
 
     def _query_failed(self, tally: Tally, skip: str, error: BaseException) -> int:
         log.warning("%s: %s failed: %s", self.site.name, skip, error)

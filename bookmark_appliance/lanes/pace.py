@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from bookmark_appliance.clock import DAY_MS, MINUTE_MS, SECOND_MS
+from bookmark_appliance.clock import MINUTE_MS, SECOND_MS
 from bookmark_appliance.lanes.site import Site
 from bookmark_appliance.store.due import DueTerms
-from bookmark_appliance.store.lane_rows import LaneRow
+from bookmark_appliance.store.series import ACQUISITION_CLAIM_MS
 
 FLOOR_MS = SECOND_MS
 """No Site is asked twice within this time by anything of ours (LANE-056)."""
@@ -17,11 +17,10 @@ look-up, connect and TLS lie between the two."""
 CLOCK_TOLERANCE_MS = MINUTE_MS
 """A stamp further in the future than this was written under a clock that has since been set back (LANE-058)."""
 
-CLAIM_MS = 45 * SECOND_MS
-"""An Acquisition keeps its Series to itself for this long (COV-002)."""
+DOUBTFUL_REST_MS = 5 * MINUTE_MS
+"""A Series with a doubtful reading is due again this soon (LANE-054)."""
 
 QUERY_FAILED_PACE_MS = 10 * SECOND_MS
-NO_FETCHER_PACE_MS = MINUTE_MS
 LONGEST_LOOK_MS = MINUTE_MS
 """A sleeping Lane looks at its rows this often, so that a lost wakeup costs no more (LANE-002)."""
 
@@ -42,32 +41,6 @@ def effective_gap(site_gap_ms: int, rest_ms: int, eligible: int) -> Gap:
     return Gap(max(min(site_gap_ms, share), FLOOR_MS), clamped=eligible * FLOOR_MS > rest_ms)
 
 
-LONGEST_PAUSE_MS = DAY_MS
-LONGEST_BACKOFF_MS = DAY_MS
-"""A pause or backoff counts for at most its own greatest length from now, however the clock jumped (LANE-058)."""
-
-SHORTEST_BACKOFF_MS = 15 * MINUTE_MS
-
-
-def remaining(until_ms: int, now_ms: int, longest_ms: int) -> int:
-    """Milliseconds left of a bounded wait that ends at `until_ms`; 0 when it is over (LANE-058)."""
-    return max(0, min(until_ms - now_ms, longest_ms))
-
-
-def backoff_end(refused_at_ms: int, retry_after_ms: int) -> int:
-    """When a Site that refused twice in a row may be asked again (LANE-022, LANE-030, LANE-036)."""
-    return refused_at_ms + min(max(SHORTEST_BACKOFF_MS, retry_after_ms), LONGEST_BACKOFF_MS)
-
-
-def declined(row: LaneRow, now_ms: int) -> tuple[str, int] | None:
-    """The skip word and the ms left of it, when the Lane may not run at all; a pause wins over a refusal (LANE-005)."""
-    if left := remaining(row.paused_until, now_ms, LONGEST_PAUSE_MS):
-        return "paused", left
-    if left := remaining(row.refuse_until, now_ms, LONGEST_BACKOFF_MS):
-        return "refusing", left
-    return None
-
-
 def sleep_until(next_due_at: int | None, now_ms: int, gap_ms: int, rest_ms: int) -> int:
     """When a Lane runs again after its pass: at the next due moment, at least one gap, at most one rest (LANE-017)."""
     if next_due_at is None:
@@ -77,4 +50,6 @@ def sleep_until(next_due_at: int | None, now_ms: int, gap_ms: int, rest_ms: int)
 
 def due_terms(site: Site, now_ms: int) -> DueTerms:
     """What the due rules of `site` are judged by at this moment."""
-    return DueTerms(now=now_ms, rest=site.rest_ms, tolerance=CLOCK_TOLERANCE_MS, claim=CLAIM_MS)
+    return DueTerms(
+        now=now_ms, rest=site.rest_ms, doubt=DOUBTFUL_REST_MS, tolerance=CLOCK_TOLERANCE_MS, claim=ACQUISITION_CLAIM_MS
+    )

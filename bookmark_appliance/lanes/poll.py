@@ -9,22 +9,17 @@ from bookmark_appliance.clock import Clock
 from bookmark_appliance.database import DATABASE_ERRORS, Database
 from bookmark_appliance.lanes.outcome import Judgement, Outcome
 from bookmark_appliance.lanes.pace import due_terms
-from bookmark_appliance.lanes.reading_decision import FAILURES, decide_change
+from bookmark_appliance.lanes.recording import record_failing, record_reading
 from bookmark_appliance.lanes.refusals import note_answer
-from bookmark_appliance.lanes.request_slots import HeldSlot, RequestSlots
-from bookmark_appliance.lanes.series_read import SeriesReader, log_read
+from bookmark_appliance.lanes.request_slots import HeldSlot
+from bookmark_appliance.lanes.routing import Route
+from bookmark_appliance.lanes.series_read import SeriesRead, SeriesReader, log_read
 from bookmark_appliance.lanes.site import Site
 from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.store.due import still_due
-from bookmark_appliance.store.series import (
-    StoredSeries,
-    apply_change,
-    clear_failure,
-    give_back_stamp,
-    lock_series,
-    record_failure,
-    stamp_checked,
-)
+from bookmark_appliance.store.lane_rows import mark_browser_lost
+from bookmark_appliance.store.page_validators import KeptReading, kept_reading
+from bookmark_appliance.store.series import StoredSeries, give_back_stamp, lock_series, stamp_checked
 
 GIVE_BACK_SECONDS = 2.0
 """How long a cut Poll may take to give its stamp back while everything else is being cancelled."""
@@ -34,62 +29,80 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class PollResult:
-    """`refused_out` says that this answer began a backoff: the pass ends here."""
+    """`backed_off` says that this answer began the Site's backoff: the pass ends here.
+
+    `stamped` is False when not even the check stamp could be written: the Series is as due as it was.
+    """
 
     outcome: Outcome
-    refused_out: bool = False
+    backed_off: bool = False
+    browser_answered: bool = False
+    stamped: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class _Stamp:
+    """The check stamp that was just written, and the row as it stood before."""
+
     at: int
-    before: int
     series: StoredSeries
+    kept: KeptReading | None
+    forced: bool
 
 
 class Poller:
-    """Polls the Series of one Site. The caller holds the request slot."""
+    """Polls the Series of one Site."""
 
-    def __init__(self, site: Site, database: Database, reader: SeriesReader, slots: RequestSlots, clock: Clock) -> None:
+    def __init__(self, site: Site, database: Database, reader: SeriesReader, clock: Clock) -> None:
         self._site = site
         self._database = database
         self._reader = reader
-        self._slots = slots
         self._clock = clock
 
-    async def poll(self, series_id: str) -> PollResult | None:
-        """Check one Series once; None when it is no longer due, and nothing was asked.
+    async def poll(self, series_id: str, way: Route, slot: HeldSlot) -> PollResult | None:
+        """Check one Series once over `way`, from `slot` on; None when it is no longer due, and nothing was asked.
 
         A crash inside the check is contained: it is one Series' outcome, never the pass's end (LANE-027, LANE-048).
         """
         key = SeriesKey(self._site.name, series_id)
+        stamp = None
         try:
             stamp = await self._stamp(key)
             if stamp is None:
                 return None
-            judgement = await self._read(key, stamp)
-            return await self._record(key, judgement)
+            read = await self._read(key, stamp, way, slot)
+            return await self._record(key, read, way)
         except DATABASE_ERRORS as error:
             log.warning("%s: the database failed during its Poll: %s", key, error)
         except Exception:
             log.exception("%s: its Poll crashed", key)
-        return PollResult(Outcome.ERRORS)
+        await self._record_error(key)
+        return PollResult(Outcome.ERRORS, stamped=stamp is not None)
 
     async def _stamp(self, key: SeriesKey) -> _Stamp | None:
-        """Write the check stamp before anything is asked, so that a Site that kills us is not asked again at once."""
+        """Write the check stamp first, so that a page that kills us is not asked for again at once."""
         now = self._clock.now_ms()
         async with self._database.transaction() as connection:
             due = await still_due(connection, key, due_terms(self._site, now))
             series = await lock_series(connection, key) if due else None
             if due is None or series is None:
                 return None
+            kept = await kept_reading(connection, key)
             await stamp_checked(connection, key, now)
-        return _Stamp(now, due.checked_at, series)
+        return _Stamp(now, series, kept, due.forced)
 
-    async def _read(self, key: SeriesKey, stamp: _Stamp) -> Judgement:
+    async def _read(self, key: SeriesKey, stamp: _Stamp, way: Route, slot: HeldSlot) -> SeriesRead:
         """Read the page; a read that we cut short, or that lost the browser, asked nothing and gives the stamp back."""
+        series = stamp.series
         try:
-            read = await self._reader.read(self._site, stamp.series.series_url, HeldSlot(self._slots, self._site.name))
+            read = await self._reader.read(
+                self._site,
+                series.series_url,
+                way,
+                slot,
+                kept=stamp.kept,
+                conditional=not stamp.forced and bool(series.cover_address) and series.doubtful is None,
+            )
         except BaseException as error:
             if not isinstance(error, Exception):
                 await self._give_back(key, stamp)
@@ -97,26 +110,37 @@ class Poller:
         log_read(key, read)
         if read.judgement.outcome is Outcome.UNREACHABLE:
             await self._give_back(key, stamp)
-        return read.judgement
+        return read
 
     async def _give_back(self, key: SeriesKey, stamp: _Stamp) -> None:
         with trio.move_on_after(GIVE_BACK_SECONDS, shield=True):
             try:
                 async with self._database.connection() as connection:
-                    await give_back_stamp(connection, key, stamp.at, stamp.before)
+                    await give_back_stamp(connection, key, stamp.at, stamp.series.checked_at)
             except DATABASE_ERRORS as error:
                 log.warning("%s: its check stamp could not be given back: %s", key, error)
 
-    async def _record(self, key: SeriesKey, judgement: Judgement) -> PollResult:
-        """Write what the page said, against the row as it stands now: a Reader may have written during the read."""
+    async def _record(self, key: SeriesKey, read: SeriesRead, way: Route) -> PollResult:
         now = self._clock.now_ms()
+        outcome = read.judgement.outcome
         async with self._database.transaction() as connection:
-            refused_out = await note_answer(connection, self._site.name, judgement, now)
-            stored = await lock_series(connection, key)
-            if stored is not None:
-                await apply_change(connection, key, decide_change(stored, judgement, now))
-                if judgement.outcome is Outcome.SUCCESS:
-                    await clear_failure(connection, key)
-                elif judgement.outcome in FAILURES:
-                    await record_failure(connection, key, judgement.outcome, now)
-        return PollResult(judgement.outcome, refused_out)
+            backed_off = await record_reading(connection, key, read, now)
+            if outcome is Outcome.UNREACHABLE:
+                await mark_browser_lost(connection, now)
+        try:
+            async with self._database.connection() as connection:
+                await record_failing(connection, key, outcome, now)
+        except DATABASE_ERRORS as error:
+            log.warning("%s: its failure row could not be written: %s", key, error)
+        answered = way is Route.BROWSER and outcome not in (Outcome.UNREACHABLE, Outcome.UNFETCHABLE)
+        return PollResult(outcome, backed_off, answered)
+
+    async def _record_error(self, key: SeriesKey) -> None:
+        """An error of our own is an outcome like any other: it begins a run of failures, and ends one of refusals."""
+        now = self._clock.now_ms()
+        try:
+            async with self._database.transaction() as connection:
+                await note_answer(connection, key.site, Judgement(Outcome.ERRORS), now)
+                await record_failing(connection, key, Outcome.ERRORS, now)
+        except DATABASE_ERRORS as error:
+            log.warning("%s: its error could not be recorded: %s", key, error)

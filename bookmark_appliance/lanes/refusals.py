@@ -5,8 +5,8 @@ import logging
 from psycopg import AsyncConnection
 
 from bookmark_appliance.clock import MINUTE_MS
+from bookmark_appliance.lanes.gates import backoff_ms
 from bookmark_appliance.lanes.outcome import Judgement, Outcome
-from bookmark_appliance.lanes.pace import backoff_end
 from bookmark_appliance.store.lane_rows import back_off, count_refusal, end_refusals
 
 REFUSALS_THAT_END_A_PASS = 2
@@ -24,7 +24,7 @@ async def note_answer(connection: AsyncConnection, site: str, judgement: Judgeme
         return False
     if await count_refusal(connection, site) < REFUSALS_THAT_END_A_PASS:
         return False
-    until = backoff_end(now_ms, judgement.retry_after_ms)
-    await back_off(connection, site, until)
-    log.warning("%s refuses us: it is left alone for %d min", site, (until - now_ms) // MINUTE_MS)
+    length = backoff_ms(judgement.retry_after_ms)
+    await back_off(connection, site, now_ms, length)
+    log.warning("%s refuses us: it is left alone for %d min", site, length // MINUTE_MS)
     return True

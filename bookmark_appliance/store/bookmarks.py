@@ -10,17 +10,11 @@ from dataclasses import dataclass
 import psycopg
 
 from bookmark_appliance.bookmark_put import BookmarkPut
-from bookmark_appliance.clock import SECOND_MS
 from bookmark_appliance.database import DatabaseUnavailable
 from bookmark_appliance.series_key import SeriesKey
+from bookmark_appliance.store.series import ACQUISITION_CLAIM_MS
 from bookmark_appliance.store.sightings import RECORD_SIGHTING
 from bookmark_appliance.trio_connection import TrioConnection
-
-ACQUISITION_CLAIM_MS = 45 * SECOND_MS
-"""How long a new Series is kept from its Lane, for its Acquisition (COV-002)."""
-
-WAKEUP_CHANNEL = "series_wakeups"
-"""`LISTEN` here for the Site of each new Series. Losing a word loses nothing."""
 
 _logger = logging.getLogger(__name__)
 
@@ -117,16 +111,22 @@ _PUT = f"""
         WHERE token_sha256 = %(credential)s
     ), series AS (
         INSERT INTO series AS stored (
-            site, series_id, title, series_url, kind, latest_chapter, latest_chapter_num, acquiring_until
+            site, series_id, title, series_url, kind, latest_chapter, latest_chapter_num, latest_by_person,
+            acquiring_until
         )
         SELECT %(site)s, %(series_id)s, %(title)s, %(series_url)s, COALESCE(%(kind)s, 'manga'),
-               COALESCE(%(latest_chapter)s, ''), %(latest_chapter_num)s::float8, %(acquiring_until)s
+               COALESCE(%(latest_chapter)s, ''), %(latest_chapter_num)s::float8,
+               %(latest_chapter_num)s::float8 IS NOT NULL, %(acquiring_until)s
         FROM reader
         ON CONFLICT (site, series_id) DO UPDATE
         SET {{sighting}}
             kind = COALESCE(%(kind)s, stored.kind),
             latest_chapter = COALESCE(%(latest_chapter)s, stored.latest_chapter),
             latest_chapter_num = COALESCE(%(latest_chapter_num)s, stored.latest_chapter_num),
+            latest_by_person = CASE
+                WHEN %(latest_chapter_num)s IS NULL THEN stored.latest_by_person
+                ELSE stored.latest_by_person OR %(latest_chapter_num)s IS DISTINCT FROM stored.latest_chapter_num
+            END,
             latest_corrected_at = CASE
                 WHEN %(latest_chapter_num)s IS NULL THEN stored.latest_corrected_at
                 ELSE 0
@@ -159,7 +159,6 @@ _PUT = f"""
         RETURNING *
     )
     SELECT series.created,
-           CASE WHEN series.created THEN pg_notify('{WAKEUP_CHANNEL}', series.site) END,
            {_BOOKMARK_COLUMNS}
     FROM series
     CROSS JOIN bookmarks
@@ -260,7 +259,7 @@ async def _put(
     row = await cursor.fetchone()
     if row is None:
         return None
-    bookmark = Bookmark(*row[2:])
+    bookmark = Bookmark(*row[1:])
     created: bool = row[0]
     series = NewSeries(put.key, bookmark.title, bookmark.series_url, bookmark.kind) if created else None
     return bookmark, series

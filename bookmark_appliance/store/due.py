@@ -3,9 +3,12 @@
 from dataclasses import dataclass
 
 from psycopg import AsyncConnection
-from psycopg.rows import class_row, scalar_row
+from psycopg.rows import args_row, scalar_row
 
 from bookmark_appliance.series_key import SeriesKey
+
+# How many rows these queries touch depends on the moment that is asked about. PostgreSQL may settle on a plan for any
+# moment when a statement is prepared, so those that could walk a whole Site are not.
 
 # The rules are spelled once, here, as expressions over `s` (series), `h` (its holders) and `t` (its times). A check
 # stamp from a clock that has since been set back counts as never checked (LANE-058); a claim or a Sighting stamped so
@@ -22,28 +25,60 @@ _HOLDERS = """
             s.acquiring_until > %(now)s AND s.acquiring_until <= %(now)s + %(claim)s AS claimed
     ) AS t
 """
-_DEFERRED = """(
-    h.holders = 1
-    AND s.latest_sighted_at > %(now)s - %(rest)s
-    AND s.latest_sighted_at <= %(now)s + %(tolerance)s
-    AND t.checked_at > %(now)s - 6 * %(rest)s
-)"""
 
+# When a Series has had its rest, the deferral by a Sighting included (DUE-004, DUE-006, DUE-007).
+_RESTED_AT = """
+    CASE
+        WHEN h.holders = 1 AND s.latest_sighted_at <= %(now)s + %(tolerance)s
+        THEN greatest(
+            t.checked_at + %(rest)s,
+            least(s.latest_sighted_at + %(rest)s, t.checked_at + 6 * %(rest)s)
+        )
+        ELSE t.checked_at + %(rest)s
+    END
+"""
+
+# What could be polled at all, as the index on it says it; a Series that was ever forced may be.
+_POLLABLE = """
+    s.site = %(site)s
+        AND s.series_url <> ''
+        AND (s.finished_at = 0 OR s.force_poll_at > 0)
+"""
+
+# The condition in parentheses is implied by the one at the end and spelled over stored columns, for the indexes.
 _IS_DUE = f"""
-    SELECT s.series_id, s.force_poll_at > t.checked_at AS forced, s.latest_checked_at AS checked_at
+    SELECT
+        s.series_id,
+        s.force_poll_at > t.checked_at AS forced,
+        s.doubtful_at > 0 AS doubtful,
+        t.checked_at,
+        {_RESTED_AT} AS rested_at
     FROM series AS s
     {_HOLDERS}
-    WHERE s.site = %(site)s
-        AND s.series_url <> ''
+    WHERE {_POLLABLE}
+        AND (
+            s.latest_checked_at <= %(now)s - %(rest)s
+            OR s.latest_checked_at > %(now)s + %(tolerance)s
+            OR s.force_poll_at > s.latest_checked_at
+            OR s.doubtful_at > 0
+        )
         AND h.holders > 0
         AND NOT t.claimed
         AND (
             s.force_poll_at > t.checked_at
-            OR (s.finished_at = 0 AND t.checked_at <= %(now)s - %(rest)s AND NOT {_DEFERRED})
+            OR (
+                s.finished_at = 0
+                AND (
+                    {_RESTED_AT} <= %(now)s
+                    OR (s.doubtful_at > 0 AND t.checked_at <= %(now)s - %(doubt)s)
+                )
+            )
         )
 """
 
 _DUE = f"{_IS_DUE} ORDER BY forced DESC, h.holders DESC, t.checked_at, s.series_id"
+
+_FORCED = f"{_IS_DUE} AND s.force_poll_at > s.latest_checked_at ORDER BY h.holders DESC, t.checked_at, s.series_id"
 
 _STILL_DUE = f"{_IS_DUE} AND s.series_id = %(series_id)s FOR NO KEY UPDATE OF s"
 
@@ -56,23 +91,42 @@ _ELIGIBLE = """
         AND EXISTS (SELECT FROM bookmarks AS b WHERE b.site = s.site AND b.series_id = s.series_id)
 """
 
+# Of the Series that nothing but their rest holds back, the one that was checked first is due first. Only what was
+# checked before it, and what has a rule of its own, is looked at besides: a few rows, however many there are.
 _NEXT_DUE = f"""
-    SELECT min(
-        CASE
-            WHEN s.force_poll_at > t.checked_at THEN %(now)s
-            WHEN t.claimed THEN s.acquiring_until
-            WHEN {_DEFERRED}
-                THEN greatest(
-                    t.checked_at + %(rest)s,
-                    least(s.latest_sighted_at + %(rest)s, t.checked_at + 6 * %(rest)s)
-                )
-            ELSE t.checked_at + %(rest)s
-        END
+    WITH first AS (
+        SELECT s.latest_checked_at AS checked_at
+        FROM series AS s
+        {_HOLDERS}
+        WHERE {_POLLABLE}
+            AND s.finished_at = 0
+            AND s.latest_checked_at <= %(now)s + %(tolerance)s
+            AND h.holders > 0
+            AND NOT t.claimed
+            AND {_RESTED_AT} = t.checked_at + %(rest)s
+        ORDER BY s.latest_checked_at
+        LIMIT 1
+    )
+    SELECT least(
+        (SELECT checked_at + %(rest)s FROM first),
+        min(
+            CASE
+                WHEN t.claimed THEN s.acquiring_until
+                WHEN s.force_poll_at > t.checked_at THEN %(now)s
+                WHEN s.doubtful_at > 0 THEN t.checked_at + %(doubt)s
+                ELSE {_RESTED_AT}
+            END
+        )
     )
     FROM series AS s
     {_HOLDERS}
-    WHERE s.site = %(site)s
-        AND s.series_url <> ''
+    WHERE {_POLLABLE}
+        AND (
+            s.latest_checked_at < coalesce((SELECT checked_at FROM first), 9223372036854775807)
+            OR s.latest_checked_at > %(now)s + %(tolerance)s
+            OR s.force_poll_at > s.latest_checked_at
+            OR s.doubtful_at > 0
+        )
         AND h.holders > 0
         AND (s.finished_at = 0 OR s.force_poll_at > t.checked_at)
 """
@@ -80,19 +134,29 @@ _NEXT_DUE = f"""
 
 @dataclass(frozen=True, slots=True)
 class DueSeries:
-    """One Series that a pass owes a Poll. `checked_at` is its check stamp as stored, in ms, 0 for never."""
+    """One Series that a pass owes a Poll.
+
+    `checked_at` is its check stamp in ms, 0 for never and for one to come; `rested_at` when its rest ended, in ms.
+    """
 
     series_id: str
     forced: bool
+    doubtful: bool
     checked_at: int
+    rested_at: int
 
 
 @dataclass(frozen=True, slots=True)
 class DueTerms:
-    """What the due rules take besides the rows, all in ms: the moment, the Site's rest, and two bounds."""
+    """What the due rules take besides the rows, all in ms.
+
+    The moment, the Site's rest, the rest of a Series with a doubtful reading, and the bounds of what a stamp from
+    another clock may say.
+    """
 
     now: int
     rest: int
+    doubt: int
     tolerance: int
     claim: int
 
@@ -102,6 +166,7 @@ class DueTerms:
             "site": site,
             "now": self.now,
             "rest": self.rest,
+            "doubt": self.doubt,
             "tolerance": self.tolerance,
             "claim": self.claim,
         }
@@ -109,14 +174,21 @@ class DueTerms:
 
 async def due_series(connection: AsyncConnection, site: str, terms: DueTerms) -> list[DueSeries]:
     """All Series of `site` that are due: forced ones first, then by Readers, then longest unchecked (DUE-009)."""
-    async with connection.cursor(row_factory=class_row(DueSeries)) as cursor:
-        await cursor.execute(_DUE, terms.bind(site))
+    async with connection.cursor(row_factory=args_row(DueSeries)) as cursor:
+        await cursor.execute(_DUE, terms.bind(site), prepare=False)
+        return await cursor.fetchall()
+
+
+async def forced_series(connection: AsyncConnection, site: str, terms: DueTerms) -> list[DueSeries]:
+    """The forced ones alone, in the same order: what a running pass looks for before each fetch (LANE-044)."""
+    async with connection.cursor(row_factory=args_row(DueSeries)) as cursor:
+        await cursor.execute(_FORCED, terms.bind(site))
         return await cursor.fetchall()
 
 
 async def still_due(connection: AsyncConnection, key: SeriesKey, terms: DueTerms) -> DueSeries | None:
     """The Series, locked until the transaction ends, if it is still due: a pass is long, and rows change meanwhile."""
-    async with connection.cursor(row_factory=class_row(DueSeries)) as cursor:
+    async with connection.cursor(row_factory=args_row(DueSeries)) as cursor:
         await cursor.execute(_STILL_DUE, {**terms.bind(key.site), "series_id": key.series_id})
         return await cursor.fetchone()
 
@@ -131,6 +203,6 @@ async def eligible_count(connection: AsyncConnection, site: str) -> int:
 async def next_due_at(connection: AsyncConnection, site: str, terms: DueTerms) -> int | None:
     """The earliest moment, in ms, at which a Series of `site` is or becomes due; None when none ever will."""
     async with connection.cursor(row_factory=scalar_row) as cursor:
-        await cursor.execute(_NEXT_DUE, terms.bind(site))
+        await cursor.execute(_NEXT_DUE, terms.bind(site), prepare=False)
         moment: int | None = await cursor.fetchone()
         return moment

@@ -13,7 +13,11 @@ RETENTION_MS = 14 * DAY_MS
 
 @dataclass(frozen=True, slots=True)
 class LanePass:
-    """One row. `skip` is empty when the loop was reached; the gap and the counts are those of LANE-018 and LANE-028."""
+    """One row. `skip` is empty when the loop was reached; the gap and the counts are those of LANE-018 and LANE-028.
+
+    `cut` marks a pass that a shutdown or a crash ended, which no fault is judged by. `browser_reads` counts the reads
+    that the browser answered.
+    """
 
     site: str
     ran_at: int
@@ -28,19 +32,26 @@ class LanePass:
     unfetchable: int
     not_found: int
     errors: int
+    cut: bool = False
+    browser_reads: int = 0
+
+    @property
+    def succeeded(self) -> int:
+        """The checks that came to something; derived, never stored (LANE-028)."""
+        return self.checked - (self.refused + self.no_chapter + self.unfetchable + self.not_found + self.errors)
 
 
-_COLUMNS = ", ".join(LanePass.__slots__)
+PASS_COLUMNS = ", ".join(LanePass.__slots__)
 
 _INSERT = f"""
-    INSERT INTO poll_passes ({_COLUMNS})
+    INSERT INTO poll_passes ({PASS_COLUMNS})
     VALUES ({", ".join(f"%({column})s" for column in LanePass.__slots__)})
     ON CONFLICT DO NOTHING
     RETURNING ran_at
 """
 
 _LATEST = f"""
-    SELECT {_COLUMNS}
+    SELECT {PASS_COLUMNS}
     FROM poll_passes
     WHERE site = %(site)s
     ORDER BY ran_at DESC

@@ -8,21 +8,82 @@ from psycopg.rows import class_row, scalar_row
 
 @dataclass(frozen=True, slots=True)
 class LaneRow:
-    """A row of `poll_lanes`; moments in ms, 0 for none."""
+    """A Lane's row of `poll_lanes` with the browser's loss beside it; moments and lengths in ms, 0 for none.
+
+    `pause_ms` and `backoff_ms` are how long the pause and the backoff were meant to last; 0 where nobody said.
+    """
 
     paused_until: int = 0
+    pause_ms: int = 0
     refuse_until: int = 0
-    refusals_in_a_row: int = 0
+    backoff_ms: int = 0
+    browser_lost_at: int = 0
 
 
 async def lane_row(connection: AsyncConnection, site: str) -> LaneRow:
     """The row of `site`; a missing one is an unpaused, unrefused Lane (LANE-046)."""
     async with connection.cursor(row_factory=class_row(LaneRow)) as cursor:
         await cursor.execute(
-            "SELECT paused_until, refuse_until, refusals_in_a_row FROM poll_lanes WHERE site = %(site)s",
+            """
+            SELECT
+                coalesce(lane.paused_until, 0) AS paused_until,
+                coalesce(lane.pause_ms, 0) AS pause_ms,
+                coalesce(lane.refuse_until, 0) AS refuse_until,
+                coalesce(lane.backoff_ms, 0) AS backoff_ms,
+                coalesce(loss.lost_at, 0) AS browser_lost_at
+            FROM (SELECT) AS nothing
+            LEFT JOIN poll_lanes AS lane ON lane.site = %(site)s
+            LEFT JOIN browser_losses AS loss ON TRUE
+            """,
             {"site": site},
         )
         return await cursor.fetchone() or LaneRow()
+
+
+async def shorten_waits(connection: AsyncConnection, site: str, row: LaneRow) -> None:
+    """Write back a row that was bounded, so that its waits run out instead of sliding with the clock (LANE-058)."""
+    await connection.execute(
+        """
+        UPDATE poll_lanes
+        SET paused_until = least(paused_until, %(paused)s),
+            refuse_until = least(refuse_until, %(refuse)s)
+        WHERE site = %(site)s
+        """,
+        {"site": site, "paused": row.paused_until, "refuse": row.refuse_until},
+    )
+    await connection.execute("UPDATE browser_losses SET lost_at = least(lost_at, %s)", (row.browser_lost_at,))
+
+
+async def pause_lane(connection: AsyncConnection, site: str, now_ms: int, pause_ms: int) -> None:
+    """Stop a Lane for `pause_ms`, which is positive (LANE-042)."""
+    await connection.execute(
+        """
+        INSERT INTO poll_lanes (site, paused_until, pause_ms)
+        VALUES (%(site)s, %(until)s, %(length)s)
+        ON CONFLICT (site) DO UPDATE
+        SET paused_until = excluded.paused_until,
+            pause_ms = excluded.pause_ms
+        """,
+        {"site": site, "until": now_ms + pause_ms, "length": pause_ms},
+    )
+
+
+async def resume_lane(connection: AsyncConnection, site: str) -> None:
+    """End a pause and nothing else: a backoff stands (LANE-043)."""
+    await connection.execute("UPDATE poll_lanes SET paused_until = 0 WHERE site = %s", (site,))
+
+
+async def mark_browser_lost(connection: AsyncConnection, now_ms: int) -> None:
+    """The browser went away while it was reading for us (LANE-007, LANE-033)."""
+    await connection.execute(
+        """
+        INSERT INTO browser_losses (lost_at)
+        VALUES (%(now)s)
+        ON CONFLICT (only_row) DO UPDATE
+        SET lost_at = %(now)s
+        """,
+        {"now": now_ms},
+    )
 
 
 async def count_refusal(connection: AsyncConnection, site: str) -> int:
@@ -41,11 +102,17 @@ async def count_refusal(connection: AsyncConnection, site: str) -> int:
         return int(await cursor.fetchone() or 0)
 
 
-async def back_off(connection: AsyncConnection, site: str, refuse_until_ms: int) -> None:
-    """The Site has refused: nobody asks it before `refuse_until_ms`, and the count starts anew."""
+async def back_off(connection: AsyncConnection, site: str, now_ms: int, backoff_ms: int) -> None:
+    """The Site has refused: nobody asks it for `backoff_ms` from now, and the count starts anew."""
     await connection.execute(
-        "UPDATE poll_lanes SET refuse_until = %(until)s, refusals_in_a_row = 0 WHERE site = %(site)s",
-        {"site": site, "until": refuse_until_ms},
+        """
+        UPDATE poll_lanes
+        SET refuse_until = %(until)s,
+            backoff_ms = %(length)s,
+            refusals_in_a_row = 0
+        WHERE site = %(site)s
+        """,
+        {"site": site, "until": now_ms + backoff_ms, "length": backoff_ms},
     )
 
 
@@ -66,14 +133,15 @@ class RequestSlot:
 
 
 async def take_request_slot(
-    connection: AsyncConnection, site: str, now_ms: int, spacing_ms: int, tolerance_ms: int
+    connection: AsyncConnection, site: str, now_ms: int, spacing_ms: int, tolerance_ms: int, unused: int = 0
 ) -> RequestSlot:
     """Claim this moment for one request to `site`, if the last one lies at least `spacing_ms` back (LANE-056).
 
     One statement in a transaction of its own, so that no two processes are granted the same time. A last request
-    further in the future than `tolerance_ms` was stamped under another clock and counts for nothing.
+    further in the future than `tolerance_ms` was stamped under another clock and counts for nothing; neither does the
+    moment `unused`, at which the caller had leave to ask and did not.
     """
-    values = {"site": site, "now": now_ms, "spacing": spacing_ms, "tolerance": tolerance_ms}
+    values = {"site": site, "now": now_ms, "spacing": spacing_ms, "tolerance": tolerance_ms, "unused": unused}
     async with connection.cursor(row_factory=scalar_row) as cursor:
         await cursor.execute(
             """
@@ -83,6 +151,7 @@ async def take_request_slot(
             SET last_request_at = %(now)s
             WHERE last.last_request_at <= %(now)s - %(spacing)s
                 OR last.last_request_at > %(now)s + %(tolerance)s
+                OR last.last_request_at = %(unused)s
             RETURNING last_request_at
             """,
             values,

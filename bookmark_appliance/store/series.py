@@ -3,17 +3,21 @@
 from dataclasses import dataclass
 
 from psycopg import AsyncConnection
-from psycopg.rows import class_row, scalar_row
 
 from bookmark_appliance.chapter import Chapter
+from bookmark_appliance.clock import SECOND_MS
 from bookmark_appliance.series_key import SeriesKey
+
+ACQUISITION_CLAIM_MS = 45 * SECOND_MS
+"""How long an Acquisition keeps its Series from the Lane, from the PUT on and anew from its start (COV-002)."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredSeries:
     """What is stored of a Series at the moment it is read; moments in ms, 0 for never.
 
-    `checked_at` is the check stamp before this read; `raised_by` the Reader whose Sighting raised the number.
+    `checked_at` is the check stamp before this read; `raised_by` the Reader whose Sighting raised the number,
+    `by_person` whether a Reader or the Owner set the number and no machine has read it since.
     """
 
     series_url: str
@@ -25,8 +29,11 @@ class StoredSeries:
     site_completed_at: int
     corrected_at: int
     raised_by: int | None
+    by_person: bool
     cover: str
     cover_address: str
+    doubtful: Chapter | None
+    """A reading that was too far from the number to be published at once (LANE-054)."""
 
 
 _STORED = """
@@ -39,8 +46,11 @@ _STORED = """
     site_completed_at,
     latest_corrected_at AS corrected_at,
     latest_raised_by AS raised_by,
+    latest_by_person AS by_person,
     cover,
-    cover_address
+    cover_address,
+    doubtful_chapter,
+    CASE WHEN doubtful_at > 0 THEN doubtful_chapter_num END
 """
 
 
@@ -52,19 +62,28 @@ class SeriesChange:
     """The number and label to store."""
     clears_raiser: bool = False
     clears_correction: bool = False
+    confirms: bool = False
+    """A machine has read the number that a person had set, or another one."""
     site_completed_at: int | None = None
     cover: str | None = None
     """The source address of a Cover, for a Series that has none."""
+    doubtful: Chapter | None = None
+    """A reading to keep beside the number instead of publishing it."""
+    drops_doubtful: bool = False
 
 
 async def lock_series(connection: AsyncConnection, key: SeriesKey) -> StoredSeries | None:
     """The row of `key`, locked until the transaction ends; None when there is none."""
-    async with connection.cursor(row_factory=class_row(StoredSeries)) as cursor:
-        await cursor.execute(
-            f"SELECT {_STORED} FROM series WHERE site = %(site)s AND series_id = %(series_id)s FOR NO KEY UPDATE",
-            {"site": key.site, "series_id": key.series_id},
-        )
-        return await cursor.fetchone()
+    cursor = await connection.execute(
+        f"SELECT {_STORED} FROM series WHERE site = %(site)s AND series_id = %(series_id)s FOR NO KEY UPDATE",
+        {"site": key.site, "series_id": key.series_id},
+    )
+    row = await cursor.fetchone()
+    if row is None:
+        return None
+    label, number = row[-2:]
+    values = (*row[:-2], None if number is None else Chapter(number, label))
+    return StoredSeries(*values)
 
 
 async def stamp_checked(connection: AsyncConnection, key: SeriesKey, checked_at: int) -> None:
@@ -90,11 +109,11 @@ async def give_back_stamp(connection: AsyncConnection, key: SeriesKey, stamped_a
     return cursor.rowcount == 1
 
 
-async def apply_change(connection: AsyncConnection, key: SeriesKey, change: SeriesChange) -> None:
+async def apply_change(connection: AsyncConnection, key: SeriesKey, change: SeriesChange, now_ms: int) -> None:
     """Write what a reading changed, in one statement; nothing to change writes nothing (LANE-047)."""
     if change == SeriesChange():
         return
-    latest = change.latest
+    latest, doubtful = change.latest, change.doubtful
     await connection.execute(
         """
         UPDATE series
@@ -102,8 +121,16 @@ async def apply_change(connection: AsyncConnection, key: SeriesKey, change: Seri
             latest_chapter_num = coalesce(%(number)s, latest_chapter_num),
             latest_raised_by = CASE WHEN %(clears_raiser)s THEN NULL ELSE latest_raised_by END,
             latest_corrected_at = CASE WHEN %(clears_correction)s THEN 0 ELSE latest_corrected_at END,
+            latest_by_person = latest_by_person AND NOT %(confirms)s,
             site_completed_at = coalesce(%(site_completed_at)s, site_completed_at),
-            cover = coalesce(%(cover)s, cover)
+            cover = coalesce(%(cover)s, cover),
+            doubtful_chapter = coalesce(%(doubtful_label)s, doubtful_chapter),
+            doubtful_chapter_num = coalesce(%(doubtful_number)s, doubtful_chapter_num),
+            doubtful_at = CASE
+                WHEN %(doubtful_number)s::float8 IS NOT NULL THEN %(now)s
+                WHEN %(drops_doubtful)s THEN 0
+                ELSE doubtful_at
+            END
         WHERE site = %(site)s
             AND series_id = %(series_id)s
         """,
@@ -114,8 +141,13 @@ async def apply_change(connection: AsyncConnection, key: SeriesKey, change: Seri
             "number": latest.number if latest else None,
             "clears_raiser": change.clears_raiser,
             "clears_correction": change.clears_correction,
+            "confirms": change.confirms,
             "site_completed_at": change.site_completed_at,
             "cover": change.cover,
+            "doubtful_label": doubtful.label if doubtful else None,
+            "doubtful_number": doubtful.number if doubtful else None,
+            "drops_doubtful": change.drops_doubtful,
+            "now": now_ms,
         },
     )
 
@@ -156,10 +188,3 @@ async def clear_failure(connection: AsyncConnection, key: SeriesKey) -> None:
         "DELETE FROM poll_failures WHERE site = %(site)s AND series_id = %(series_id)s",
         {"site": key.site, "series_id": key.series_id},
     )
-
-
-async def series_count(connection: AsyncConnection) -> int:
-    """How many Series there are, for the start-up log."""
-    async with connection.cursor(row_factory=scalar_row) as cursor:
-        await cursor.execute("SELECT count(*) FROM series")
-        return int(await cursor.fetchone() or 0)

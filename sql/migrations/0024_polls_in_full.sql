@@ -4,6 +4,15 @@ ALTER TABLE series
     ADD COLUMN doubtful_chapter_num double precision,
     ADD COLUMN doubtful_at bigint NOT NULL DEFAULT 0;
 
+-- Whether the stored number was set by a Reader or the Owner and no machine has read it since: such a one is corrected
+-- at once, however far (LANE-054).
+ALTER TABLE series ADD COLUMN latest_by_person boolean NOT NULL DEFAULT FALSE;
+UPDATE series
+SET latest_by_person = TRUE
+WHERE latest_raised_by IS NOT NULL
+   OR latest_corrected_at <> 0
+   OR latest_checked_at = 0 AND latest_chapter_num IS NOT NULL;
+
 -- What a page came with, kept with the reading it came with: a 304 is that reading again (LANE-055).
 CREATE TABLE page_validators (
     site text NOT NULL,
@@ -26,11 +35,21 @@ CREATE TABLE browser_losses (
     lost_at bigint NOT NULL
 );
 
+-- How long a pause or a backoff was meant to last, so that a clock that jumps back cannot stretch it (LANE-058).
+ALTER TABLE poll_lanes
+    ADD COLUMN pause_ms bigint NOT NULL DEFAULT 0,
+    ADD COLUMN backoff_ms bigint NOT NULL DEFAULT 0;
+
 -- A pass that a shutdown or a crash cut short is judged by nobody (FAULT-002); reads that the browser answered prove that
 -- it was reached (LANE-017).
 ALTER TABLE poll_passes
     ADD COLUMN cut boolean NOT NULL DEFAULT FALSE,
     ADD COLUMN browser_reads integer NOT NULL DEFAULT 0;
+
+-- A fortnight of passes is some hundred thousand rows, and faults are judged after each of them.
+CREATE INDEX poll_passes_ran_at_idx ON poll_passes (ran_at);
+CREATE INDEX poll_passes_refusing_idx ON poll_passes (site, ran_at) WHERE skip = 'refusing' OR refused > 0;
+CREATE INDEX poll_passes_browser_idx ON poll_passes (ran_at) WHERE browser_reads > 0;
 
 -- A fault that has begun and has not been proven over (FAULT-011, FAULT-012); `site` is empty for the browser's.
 CREATE TABLE fault_episodes (
@@ -39,6 +58,14 @@ CREATE TABLE fault_episodes (
     since bigint NOT NULL,
     PRIMARY KEY (condition, site)
 );
+
+-- What a Lane may ask for, in the order in which it becomes due. It takes the place of the indexes on the stamp alone,
+-- each of which cost every Poll an entry.
+CREATE INDEX series_pollable_idx
+    ON series (site, latest_checked_at)
+    WHERE series_url <> '' AND (finished_at = 0 OR force_poll_at > 0);
+DROP INDEX series_latest_checked_at_idx;
+DROP INDEX series_site_checked_idx;
 
 -- The few that jump the queue.
 CREATE INDEX series_forced_idx ON series (site) WHERE force_poll_at > latest_checked_at;

@@ -9,6 +9,7 @@ from trio.testing import MockClock
 
 from bookmark_appliance.database import Database
 from bookmark_appliance.lanes.acquisition import Acquirer
+from bookmark_appliance.lanes.fault_watch import FaultWatch
 from bookmark_appliance.lanes.lane import Lane
 from bookmark_appliance.lanes.request_slots import RequestSlots
 from bookmark_appliance.lanes.series_read import SeriesReader
@@ -25,17 +26,20 @@ class World:
     clock: TrioClock
     fetcher: FakeFetcher
     readers: list[Reader]
+    browser: FakeFetcher | None = None
 
     def lane(self, site: str = "asura") -> Lane:
         """A Lane of this database, as a fresh process would make it."""
-        return Lane(SITES[site], self.database, self._reader(), RequestSlots(self.database, self.clock), self.clock)
+        slots = RequestSlots(self.database, self.clock)
+        faults = FaultWatch(self.database, SITES, browser_configured=self.browser is not None)
+        return Lane(SITES[site], self.database, self._reader(), slots, faults, self.clock)
 
     def acquirer(self) -> Acquirer:
         """The Acquirer of the same process."""
         return Acquirer(SITES, self.database, self._reader(), RequestSlots(self.database, self.clock), self.clock)
 
     def _reader(self) -> SeriesReader:
-        return SeriesReader(self.fetcher, self.clock)
+        return SeriesReader(self.clock, self.fetcher, self.browser)
 
 
 @pytest.fixture

@@ -1,8 +1,9 @@
 """The fakes of the Lanes' two seams: the clock, and what asks a Site for a page."""
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, repeat
+from types import MappingProxyType
 
 import trio
 
@@ -38,16 +39,25 @@ class FakeFetcher:
     clock: TrioClock
     answers: dict[str, Iterator[Answer]] = field(default_factory=dict)
     fetched: list[tuple[int, str]] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
     seconds: float = 0.0
 
     def script(self, address: str, *answers: Answer) -> None:
         """Answer `address` with these in turn, and with the last one ever after."""
         self.answers[address] = chain(answers, repeat(answers[-1]))
 
-    async def fetch(self, site: Site, address: str, *, before_request: Callable[[], Awaitable[None]]) -> Page:
+    async def fetch(
+        self,
+        site: Site,
+        address: str,
+        *,
+        headers: Mapping[str, str] = MappingProxyType({}),
+        before_request: Callable[[], Awaitable[None]],
+    ) -> Page:
         """As PageFetcher.fetch."""
         await before_request()
         self.fetched.append((self.clock.now_ms(), address))
+        self.headers.append(dict(headers))
         await trio.sleep(self.seconds)
         answer = next(self.answers[address]) if address in self.answers else asura_page(address, 181)
         if isinstance(answer, BaseException):

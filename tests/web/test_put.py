@@ -238,7 +238,7 @@ async def test_a_series_is_announced_once(web: Web) -> None:
 async def test_a_new_series_nudges_its_lane(web: Web) -> None:
     """COV-002: the claim and the word to the Lane come with the commit, and only for a new Series."""
     async with web.database.connection() as listening:
-        await listening.execute("LISTEN series_wakeups")
+        await listening.execute("LISTEN lane_wakeups")
         heard: list[str] = []
         listening.add_notify_handler(lambda notification: heard.append(notification.payload))
         await web.reader.put("asura:one")

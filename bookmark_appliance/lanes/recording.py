@@ -1,0 +1,84 @@
+"""Writes what a read came to, in the transaction that its caller opened: the same for Poll and Acquisition."""
+
+import logging
+
+from psycopg import AsyncConnection
+
+from bookmark_appliance.lanes.outcome import Outcome
+from bookmark_appliance.lanes.reading_decision import FAILURES, RaiseVerdict, ReadingDecision, decide
+from bookmark_appliance.lanes.refusals import note_answer
+from bookmark_appliance.lanes.series_read import SeriesRead
+from bookmark_appliance.series_key import SeriesKey
+from bookmark_appliance.store.page_validators import forget_reading, keep_reading
+from bookmark_appliance.store.series import StoredSeries, apply_change, clear_failure, lock_series, record_failure
+from bookmark_appliance.store.sightings import record_agreement, record_contradiction
+
+log = logging.getLogger(__name__)
+
+_PAGE_AS_BEFORE = frozenset({Outcome.UNREACHABLE, Outcome.UNFETCHABLE, Outcome.ERRORS})
+"""Outcomes without a page of the Site's own: what was kept of the last one still holds."""
+
+
+async def record_reading(connection: AsyncConnection, key: SeriesKey, read: SeriesRead, now_ms: int) -> bool:
+    """Write what a page said of its Series, against the row as it stands now: a Reader may have written meanwhile.
+
+    True when this answer began the Site's backoff. Failure rows are the Poll's alone (record_failing).
+    """
+    backed_off = await note_answer(connection, key.site, read.judgement, now_ms)
+    stored = await lock_series(connection, key)
+    if stored is None:
+        return backed_off
+    decision = decide(stored, read.judgement, now_ms)
+    await apply_change(connection, key, decision.change, now_ms)
+    await _judge_raiser(connection, key, stored, decision, read)
+    await _keep_or_forget(connection, key, read)
+    _tell(key, stored, decision)
+    return backed_off
+
+
+async def record_failing(connection: AsyncConnection, key: SeriesKey, outcome: Outcome, now_ms: int) -> None:
+    """Begin, go on with or end a run of failures of this Series (FAIL-001 to FAIL-005)."""
+    if outcome is Outcome.SUCCESS:
+        await clear_failure(connection, key)
+    elif outcome in FAILURES:
+        await record_failure(connection, key, outcome, now_ms)
+
+
+async def _judge_raiser(
+    connection: AsyncConnection, key: SeriesKey, stored: StoredSeries, decision: ReadingDecision, read: SeriesRead
+) -> None:
+    if decision.verdict is None or stored.raised_by is None:
+        return
+    if decision.verdict is RaiseVerdict.AGREEMENT:
+        await record_agreement(connection, stored.raised_by)
+        return
+    await record_contradiction(connection, stored.raised_by)
+    latest = read.judgement.reading.latest
+    log.warning(
+        "%s: Reader %d reported %g, the Site says %g",
+        key,
+        stored.raised_by,
+        stored.latest_chapter_num,
+        latest.number if latest else None,
+    )
+
+
+async def _keep_or_forget(connection: AsyncConnection, key: SeriesKey, read: SeriesRead) -> None:
+    if read.keep is not None:
+        await keep_reading(connection, key, read.keep)
+    elif read.had_kept and not read.not_modified and not _leaves_kept(read):
+        await forget_reading(connection, key)
+
+
+def _leaves_kept(read: SeriesRead) -> bool:
+    """Whether no page came that could replace what was kept; a body that came and was not readable does (LANE-055)."""
+    return read.judgement.outcome in _PAGE_AS_BEFORE and read.status != 200
+
+
+def _tell(key: SeriesKey, stored: StoredSeries, decision: ReadingDecision) -> None:
+    change = decision.change
+    before = stored.latest_chapter or "nothing"
+    if change.latest is not None:
+        log.info("%s: %s, before it %s", key, change.latest.label, before)
+    elif change.doubtful is not None:
+        log.warning("%s: %s is too far from %s to be believed at once", key, change.doubtful.label, before)
