@@ -255,7 +255,7 @@ async def test_a_chapter_published_later_appears_and_the_gap_is_kept(place: Plac
         assert (checked, due) == (1, 1)
         await stop(serve)
     acquired, polled = sites.requests_to("asura")
-    assert 10 <= polled.at - acquired.at < 13
+    assert polled.at - acquired.at >= 10
 
 
 async def test_a_silent_site_holds_up_neither_a_put_nor_the_end(place: Place, sites: SimulatedSites) -> None:
