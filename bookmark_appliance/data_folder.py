@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bookmark_appliance.config import kept_token_key
-from bookmark_appliance.file_lock import FileLock
+from bookmark_appliance.postgres.file_lock import FileLock
 from bookmark_appliance.secret import Secret
 from bookmark_appliance.setting_values import reason
 from bookmark_appliance.settings import Settings, SettingsError
@@ -28,7 +28,7 @@ def prepare_folders(settings: Settings) -> None:
     """Make DATA_DIR and COVER_DIR where they are missing (OPS-002); a parent is never changed.
 
     Raises SettingsError, naming the folder, where one is no folder, can't be written, or lies under a folder that this
-    user can't enter. Whether the user of embedded Postgres can enter them is for `postgres_files` to tell.
+    user can't enter. Whether the user of embedded Postgres can enter them is for `postgres.files` to tell.
     """
     shared = settings.database_url is None and os.geteuid() == 0
     mode = ENTERABLE if shared else PRIVATE

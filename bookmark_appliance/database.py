@@ -11,7 +11,7 @@ import psycopg
 import trio
 from psycopg.pq import PipelineStatus, TransactionStatus
 
-from bookmark_appliance.connecting import (
+from bookmark_appliance.postgres.connecting import (
     DATABASE_ERRORS,
     USUAL_TIMEOUTS,
     DatabaseError,
@@ -22,8 +22,8 @@ from bookmark_appliance.connecting import (
     connect,
     refuse_shared_sessions,
 )
+from bookmark_appliance.postgres.trio_connection import TrioConnection
 from bookmark_appliance.secret import Secret
-from bookmark_appliance.trio_connection import TrioConnection
 
 __all__ = [
     "DATABASE_ERRORS",

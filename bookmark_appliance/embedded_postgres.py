@@ -24,11 +24,11 @@ from typing import Final
 import trio
 from psycopg.conninfo import make_conninfo
 
-from bookmark_appliance.connecting import DatabaseError
-from bookmark_appliance.file_lock import FileLock
-from bookmark_appliance.polling import POLL_SECONDS, until
-from bookmark_appliance.postgres_files import MAJOR, PostgresFiles, prepare_files, prune_programs
-from bookmark_appliance.postgres_process import (
+from bookmark_appliance.postgres.connecting import DatabaseError
+from bookmark_appliance.postgres.file_lock import FileLock
+from bookmark_appliance.postgres.files import MAJOR, PostgresFiles, prepare_files, prune_programs
+from bookmark_appliance.postgres.polling import POLL_SECONDS, until
+from bookmark_appliance.postgres.process import (
     end_server,
     launch,
     read_postmaster,
@@ -155,7 +155,7 @@ async def embedded_postgres(
     """Use the PostgreSQL of this data folder for a block; `serve` tells whether we are the one that serves.
 
     `settings` are added to the server's own, over them. Raises EmbeddedInUse, EmbeddedRefused or EmbeddedFailed. Must
-    be entered from the main thread (see postgres_process.launch).
+    be entered from the main thread (see postgres.process.launch).
     """
     server = EmbeddedPostgres(data_dir, serve=serve, settings=settings or {})
     await server.start()

@@ -10,7 +10,7 @@ import psycopg
 
 from bookmark_appliance.database import DatabaseError
 from bookmark_appliance.embedded_postgres import EmbeddedInUse
-from bookmark_appliance.postgres_files import EmbeddedRefused
+from bookmark_appliance.postgres.files import EmbeddedRefused
 from bookmark_appliance.reader_commands import UnknownReader
 from bookmark_appliance.settings import SettingsError
 

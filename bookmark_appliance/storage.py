@@ -11,10 +11,10 @@ from bookmark_appliance.config import Settings
 from bookmark_appliance.data_folder import settle_token_key
 from bookmark_appliance.database import Database, open_database
 from bookmark_appliance.embedded_postgres import embedded_postgres
-from bookmark_appliance.lock_session import LockSession, open_lock_session
-from bookmark_appliance.migrations import migrate
+from bookmark_appliance.postgres.lock_session import LockSession, open_lock_session
+from bookmark_appliance.postgres.migrations import migrate
+from bookmark_appliance.postgres.trio_connection import TrioConnection
 from bookmark_appliance.store.readers import count_readers, seed_owner
-from bookmark_appliance.trio_connection import TrioConnection
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import trio
 
-from bookmark_appliance.polling import until
+from bookmark_appliance.postgres.polling import until
 from tests.simulated_sites.world import Series, sample_world
 
 GROW_EVERY_SECONDS = "20"

@@ -23,9 +23,9 @@ import psycopg
 import trio
 from psycopg.conninfo import make_conninfo
 
-from bookmark_appliance.polling import until
-from bookmark_appliance.postgres_files import socket_folder
-from bookmark_appliance.postgres_process import read_postmaster, server_processes
+from bookmark_appliance.postgres.files import socket_folder
+from bookmark_appliance.postgres.polling import until
+from bookmark_appliance.postgres.process import read_postmaster, server_processes
 from tests.simulated_sites import SimulatedSites
 
 ROOT = Path(__file__).parent.parent

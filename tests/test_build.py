@@ -19,7 +19,7 @@ import trio
 
 import build
 from bookmark_appliance import zipapp_cache, zipapp_main
-from bookmark_appliance.polling import until
+from bookmark_appliance.postgres.polling import until
 
 ROOT = Path(__file__).parent.parent
 FIRST_START_CPU_SECONDS = 3.0

@@ -14,8 +14,6 @@ from psycopg.conninfo import make_conninfo
 from psycopg.pq import TransactionStatus
 
 from bookmark_appliance import database as database_module
-from bookmark_appliance import trio_connection
-from bookmark_appliance.connecting import refuse_shared_sessions
 from bookmark_appliance.database import (
     Database,
     DatabaseRefused,
@@ -24,8 +22,10 @@ from bookmark_appliance.database import (
     Timeouts,
     open_database,
 )
+from bookmark_appliance.postgres import trio_connection
+from bookmark_appliance.postgres.connecting import refuse_shared_sessions
+from bookmark_appliance.postgres.trio_connection import TrioConnection
 from bookmark_appliance.secret import Secret
-from bookmark_appliance.trio_connection import TrioConnection
 
 
 async def backend(connection: TrioConnection) -> int:

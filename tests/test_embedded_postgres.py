@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 import trio
 
-from bookmark_appliance import postgres_files, postgres_process
-from bookmark_appliance.connecting import NO_TIMEOUTS, connect
 from bookmark_appliance.embedded_postgres import EmbeddedFailed, EmbeddedInUse, embedded_postgres
-from bookmark_appliance.file_lock import FileLock
-from bookmark_appliance.polling import until
-from bookmark_appliance.postgres_files import EmbeddedRefused, ServiceUser, prepare_files, socket_folder
-from bookmark_appliance.postgres_process import read_postmaster, server_processes, works_in
+from bookmark_appliance.postgres import files, process
+from bookmark_appliance.postgres.connecting import NO_TIMEOUTS, connect
+from bookmark_appliance.postgres.file_lock import FileLock
+from bookmark_appliance.postgres.files import EmbeddedRefused, ServiceUser, prepare_files, socket_folder
+from bookmark_appliance.postgres.polling import until
+from bookmark_appliance.postgres.process import read_postmaster, server_processes, works_in
 
 AS_ROOT = os.geteuid() == 0
 
@@ -259,7 +259,7 @@ async def test_start_that_is_cut_at_once_leaves_no_server(
     with trio.CancelScope() as start:
 
         def launch_and_be_cut(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
-            launched.append(postgres_process.launch(*arguments, **options))
+            launched.append(process.launch(*arguments, **options))
             start.cancel()
             return launched[0]
 
@@ -367,7 +367,7 @@ def test_socket_folder_of_another_user_is_refused(tmp_path: Path) -> None:
     stranger = ServiceUser("stranger", os.geteuid() + 12345, os.getegid())
     (tmp_path / "run").mkdir()
     with pytest.raises(EmbeddedRefused, match="does not belong"):
-        postgres_files._private_folder(tmp_path / "run", stranger)
+        files._private_folder(tmp_path / "run", stranger)
 
 
 def test_closed_folder_on_the_way_is_named_and_left_closed(tmp_path: Path) -> None:
@@ -377,12 +377,12 @@ def test_closed_folder_on_the_way_is_named_and_left_closed(tmp_path: Path) -> No
     home.chmod(0o700)
     tmp_path.chmod(0o711)
     stranger = ServiceUser("stranger", os.geteuid() + 12345, os.getegid() + 12345)
-    closed = postgres_files._closed_folder(home / "data", stranger)
+    closed = files._closed_folder(home / "data", stranger)
     assert closed is not None
     assert closed in {home, *tmp_path.parents}
     assert stat.S_IMODE(home.stat().st_mode) == 0o700
     ourselves = ServiceUser("ourselves", home.stat().st_uid, home.stat().st_gid)
-    assert postgres_files._closed_folder(home / "data", ourselves) != home
+    assert files._closed_folder(home / "data", ourselves) != home
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="only root runs the server under another user")

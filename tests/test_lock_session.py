@@ -5,7 +5,7 @@ import pytest
 import trio
 
 from bookmark_appliance.database import Database
-from bookmark_appliance.lock_session import LockSession, SessionLost, open_lock_session
+from bookmark_appliance.postgres.lock_session import LockSession, SessionLost, open_lock_session
 
 KEY = 42
 

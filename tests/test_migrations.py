@@ -14,10 +14,11 @@ import pytest
 import trio
 from psycopg.conninfo import make_conninfo
 
-from bookmark_appliance.connecting import NO_TIMEOUTS, DatabaseUnavailable, connect
 from bookmark_appliance.credentials import credential_hash, derive_credential
 from bookmark_appliance.database import open_database
-from bookmark_appliance.migrations import (
+from bookmark_appliance.postgres.connecting import NO_TIMEOUTS, DatabaseUnavailable, connect
+from bookmark_appliance.postgres.files import PostgresFiles, prepare_files
+from bookmark_appliance.postgres.migrations import (
     Migration,
     MigrationFailed,
     MigrationRefused,
@@ -25,12 +26,11 @@ from bookmark_appliance.migrations import (
     migrate,
     pending,
 )
-from bookmark_appliance.polling import until
-from bookmark_appliance.postgres_files import PostgresFiles, prepare_files
-from bookmark_appliance.postgres_process import end_server, launch, read_postmaster
+from bookmark_appliance.postgres.polling import until
+from bookmark_appliance.postgres.process import end_server, launch, read_postmaster
+from bookmark_appliance.postgres.trio_connection import TrioConnection
 from bookmark_appliance.secret import Secret
 from bookmark_appliance.store.readers import find_by_credential_hash, seed_owner
-from bookmark_appliance.trio_connection import TrioConnection
 
 KEY = Secret("a token key for tests, 32 characters or more")
 OWNER = "100000000000000001"

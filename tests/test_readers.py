@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from bookmark_appliance.credentials import credential_hash, derive_credential
 from bookmark_appliance.database import Database
+from bookmark_appliance.postgres.trio_connection import TrioConnection
 from bookmark_appliance.secret import Secret
 from bookmark_appliance.store.readers import (
     Reader,
@@ -15,7 +16,6 @@ from bookmark_appliance.store.readers import (
     rotate_credential,
     seed_owner,
 )
-from bookmark_appliance.trio_connection import TrioConnection
 
 OTHER_KEY = Secret("another token key, also of 32 characters")
 

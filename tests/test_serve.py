@@ -22,7 +22,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from bookmark_appliance.embedded_postgres import EmbeddedPostgres, embedded_postgres
 from bookmark_appliance.lanes.sites import SITES
-from bookmark_appliance.postgres_process import server_processes
+from bookmark_appliance.postgres.process import server_processes
 from tests.serving_process import Place, Serve, eventually
 from tests.simulated_sites import SimulatedSites, faults, simulated_sites
 from tests.simulated_sites.world import Series

@@ -12,9 +12,9 @@ from psycopg.conninfo import make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.rows import dict_row
 
-from bookmark_appliance import trio_connection
 from bookmark_appliance.database import Database
-from bookmark_appliance.trio_connection import BlockingConnection, TrioConnection
+from bookmark_appliance.postgres import trio_connection
+from bookmark_appliance.postgres.trio_connection import BlockingConnection, TrioConnection
 
 
 @pytest.fixture(params=[TrioConnection, BlockingConnection], ids=["trio", "blocking"])

@@ -16,9 +16,9 @@ from bookmark_appliance.lanes.faults import (
     proves_recovery,
 )
 from bookmark_appliance.lanes.site import Site
+from bookmark_appliance.postgres.trio_connection import TrioConnection
 from bookmark_appliance.store import fault_rows
 from bookmark_appliance.store.lane_passes import LanePass
-from bookmark_appliance.trio_connection import TrioConnection
 
 T = TypeVar("T")
 

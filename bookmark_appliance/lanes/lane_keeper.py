@@ -15,7 +15,7 @@ import trio
 from bookmark_appliance.database import DATABASE_ERRORS
 from bookmark_appliance.lanes.lane import Lane
 from bookmark_appliance.lanes.supervision import contain
-from bookmark_appliance.lock_session import LockSession
+from bookmark_appliance.postgres.lock_session import LockSession
 
 log = logging.getLogger(__name__)
 

@@ -11,10 +11,10 @@ import psycopg
 
 from bookmark_appliance.bookmark_put import BookmarkPut
 from bookmark_appliance.database import DatabaseUnavailable
+from bookmark_appliance.postgres.trio_connection import TrioConnection
 from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.store.series import ACQUISITION_CLAIM_MS
 from bookmark_appliance.store.sightings import RECORD_SIGHTING
-from bookmark_appliance.trio_connection import TrioConnection
 
 _logger = logging.getLogger(__name__)
 

@@ -6,8 +6,8 @@ from datetime import datetime
 from psycopg.rows import class_row
 
 from bookmark_appliance.credentials import credential_hash, derive_credential
+from bookmark_appliance.postgres.trio_connection import TrioConnection
 from bookmark_appliance.secret import Secret
-from bookmark_appliance.trio_connection import TrioConnection
 
 
 @dataclass(frozen=True, slots=True)

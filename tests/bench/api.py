@@ -22,7 +22,7 @@ from bookmark_appliance.clock import SystemClock
 from bookmark_appliance.credentials import derive_credential
 from bookmark_appliance.database import Database, open_database
 from bookmark_appliance.embedded_postgres import EmbeddedPostgres
-from bookmark_appliance.migrations import migrate
+from bookmark_appliance.postgres.migrations import migrate
 from bookmark_appliance.secret import Secret
 from bookmark_appliance.store.readers import add_reader, seed_owner
 from bookmark_appliance.web.app import create_app

@@ -11,8 +11,8 @@ from bookmark_appliance.clock import SECOND_MS
 from bookmark_appliance.database import Database
 from bookmark_appliance.lanes.page import Page
 from bookmark_appliance.lanes.site import Site
+from bookmark_appliance.postgres.trio_connection import TrioConnection
 from bookmark_appliance.store.readers import Reader
-from bookmark_appliance.trio_connection import TrioConnection
 
 START_MS = 1_800_000_000_000
 

@@ -8,7 +8,7 @@ import pytest
 from quart.wrappers import Response
 
 from bookmark_appliance.database import Database, Timeouts
-from bookmark_appliance.trio_connection import TrioConnection
+from bookmark_appliance.postgres.trio_connection import TrioConnection
 from bookmark_appliance.web.app import create_app
 from tests.web.conftest import Client, Web
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from bookmark_appliance.bookmark_put import KINDS, STATUSES
 from bookmark_appliance.database import Database, Timeouts
-from bookmark_appliance.trio_connection import TrioConnection
+from bookmark_appliance.postgres.trio_connection import TrioConnection
 from bookmark_appliance.web.app import create_app
 from bookmark_appliance.web.wire import _WireBookmark
 from tests.web.conftest import Client, Web

@@ -14,9 +14,9 @@ from psycopg import sql
 from psycopg.abc import Params
 from psycopg.rows import TupleRow
 
-from bookmark_appliance.connecting import NO_TIMEOUTS, DatabaseUnavailable, connect
+from bookmark_appliance.postgres.connecting import NO_TIMEOUTS, DatabaseUnavailable, connect
+from bookmark_appliance.postgres.trio_connection import TrioConnection
 from bookmark_appliance.secret import Secret
-from bookmark_appliance.trio_connection import TrioConnection
 
 
 class SessionLost(DatabaseUnavailable):

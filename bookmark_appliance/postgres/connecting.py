@@ -14,8 +14,8 @@ from typing import Final
 
 import psycopg
 
+from bookmark_appliance.postgres.trio_connection import TrioConnection
 from bookmark_appliance.secret import Secret
-from bookmark_appliance.trio_connection import TrioConnection
 
 OLDEST_VERSION: Final = 15
 NEWEST_VERSION: Final = 18

@@ -21,8 +21,8 @@ from psycopg.pq.abc import PGconn
 from psycopg.rows import AsyncRowFactory, TupleRow, tuple_row
 from psycopg.transaction import AsyncTransaction
 
-from bookmark_appliance.postgres_hosts import with_addresses
-from bookmark_appliance.postgres_waiting import BlockingWaiter, TrioWaiter, Waiter
+from bookmark_appliance.postgres.hosts import with_addresses
+from bookmark_appliance.postgres.waiting import BlockingWaiter, TrioWaiter, Waiter
 
 logger = logging.getLogger(__name__)
 

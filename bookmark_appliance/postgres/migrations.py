@@ -14,10 +14,10 @@ from typing import Final
 
 import psycopg
 
-from bookmark_appliance.connecting import NO_TIMEOUTS, DatabaseError, DatabaseUnavailable, connect
+from bookmark_appliance.postgres.connecting import NO_TIMEOUTS, DatabaseError, DatabaseUnavailable, connect
+from bookmark_appliance.postgres.trio_connection import TrioConnection
 from bookmark_appliance.resources import resource_folder
 from bookmark_appliance.secret import Secret
-from bookmark_appliance.trio_connection import TrioConnection
 
 logger = logging.getLogger(__name__)
 

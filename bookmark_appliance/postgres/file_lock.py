@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from bookmark_appliance.polling import until
+from bookmark_appliance.postgres.polling import until
 
 
 class FileLock:

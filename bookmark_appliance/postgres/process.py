@@ -11,9 +11,9 @@ from typing import Final
 
 import trio
 
-from bookmark_appliance import postgres_launch
-from bookmark_appliance.polling import until
-from bookmark_appliance.postgres_files import PostgresFiles
+from bookmark_appliance.postgres import launch as launcher
+from bookmark_appliance.postgres.files import PostgresFiles
+from bookmark_appliance.postgres.polling import until
 
 _FAST_SECONDS: Final = 20.0
 _IMMEDIATE_SECONDS: Final = 5.0
@@ -63,7 +63,7 @@ def launch(
     """
     assert threading.current_thread() is threading.main_thread()
     user = files.user
-    command = [sys.executable, "-I", "-S", postgres_launch.__file__, str(user.uid), str(user.gid), str(os.getpid())]
+    command = [sys.executable, "-I", "-S", launcher.__file__, str(user.uid), str(user.gid), str(os.getpid())]
     command += [str(int(ends_with_us or 0)), str(files.programs / program), *arguments]
     with files.log.open("ab") as log:
         return subprocess.Popen(  # noqa: S603 - our own program and arguments

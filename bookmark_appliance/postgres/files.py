@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from bookmark_appliance.connecting import DatabaseError
+from bookmark_appliance.postgres.connecting import DatabaseError
 
 MAJOR: Final = 18
 
