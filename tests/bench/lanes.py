@@ -25,9 +25,9 @@ from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.store import due
 from bookmark_appliance.store.readers import add_reader, seed_owner
 from bookmark_appliance.trio_connection import BlockingConnection, TrioConnection
-from tests.lanes.fakes import START_MS, TrioClock
+from tests.lanes.fakes import TrioClock
 from tests.lanes.large_site import NOW, SITE, TERMS, fill, make_all_due
-from tests.lanes.pass_costs import growth_bytes, pass_cpu_ms
+from tests.lanes.pass_costs import growth, pass_cpu_ms, resident_bytes
 from tests.lanes.simulation import SIMULATED, SimulatedFetcher, Simulation
 
 ROUNDS = 15
@@ -127,8 +127,7 @@ async def _measure_passes(conninfo: str) -> list[Figure]:
         cpu = await pass_cpu_ms(simulation, reader)
         async with database.connection() as connection:
             await connection.execute("DELETE FROM bookmarks WHERE series_id > 's2'")
-        grown = await growth_bytes(simulation, PASSES)
-        assert clock.now_ms() > START_MS
+        grown = await growth(simulation, PASSES, resident_bytes)
     return [
         Figure("CPU of a pass over 360 due Series", cpu, "ms", 1_200),
         Figure(f"growth over {PASSES:,} passes", grown / 1_000_000, "MB", 2),

@@ -1,9 +1,10 @@
 """What passes cost our own process: CPU time and memory, in simulated time and besides parsing."""
 
 import gc
+import resource
 import time
-import tracemalloc
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from pathlib import Path
 
 import trio
 
@@ -12,6 +13,9 @@ from bookmark_appliance.store.readers import Reader
 from tests.lanes.simulation import Simulation, hold_many
 
 DUE = 360
+
+WARMING_UP = 150
+"""Passes: two hours and a half, in which every Series was read and every statement prepared."""
 
 
 async def pass_cpu_ms(simulation: Simulation, reader: Reader) -> float:
@@ -25,26 +29,22 @@ async def pass_cpu_ms(simulation: Simulation, reader: Reader) -> float:
     return took
 
 
-async def growth_bytes(simulation: Simulation, passes: int) -> int:
-    """By how much the memory in use grows over this many passes of one Lane, a minute apart, after some to warm up."""
+async def growth(simulation: Simulation, passes: int, measure: Callable[[], int]) -> int:
+    """By how much `measure()` grows over this many passes of one Lane, a minute apart, after some to warm up."""
     lane = simulation.lane("asura")
-    tracemalloc.start()
-    try:
-        await _pass(simulation, lane.run_pass, passes // 10)
-        before = _in_use()
-        await _pass(simulation, lane.run_pass, passes)
-        return _in_use() - before
-    finally:
-        tracemalloc.stop()
-
-
-async def _pass(simulation: Simulation, run_pass: Callable[[], Awaitable[int]], passes: int) -> None:
-    for _ in range(passes):
-        await run_pass()
+    before = 0
+    for number in range(-WARMING_UP, passes):
+        if number == 0:
+            gc.collect()
+            before = measure()
+        await lane.run_pass()
         simulation.plain.fetched.clear()
         await trio.sleep(60)
-
-
-def _in_use() -> int:
     gc.collect()
-    return tracemalloc.get_traced_memory()[0]
+    return measure() - before
+
+
+def resident_bytes() -> int:
+    """The memory that this process holds, what its libraries hold included."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize()
