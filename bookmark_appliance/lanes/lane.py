@@ -63,6 +63,7 @@ class Lane:
     async def run(self) -> None:
         """Pass, then sleep, until cancelled; the first pass at once (LANE-002)."""
         while True:
+            self._nudged = trio.Event()
             await self._sleep_until(await self.run_pass())
 
     def nudge(self) -> None:
@@ -175,9 +176,9 @@ class Lane:
     async def _sleep_until(self, moment: int) -> None:
         """Sleep in looks of at most a minute that re-read the rows and record nothing (LANE-002)."""
         while (left := moment - self._clock.now_ms()) > 0:
-            self._nudged = trio.Event()
             with trio.move_on_after(min(left, LONGEST_LOOK_MS) / SECOND_MS):
                 await self._nudged.wait()
+            self._nudged = trio.Event()  # before the rows are read: what is told from here on ends the next wait
             moment = min(moment, await self._next_run(Gap(0, clamped=False)))
 
     async def _lane_row(self) -> LaneRow:

@@ -37,30 +37,34 @@ def lane_lock(site: str) -> int:
 
 
 async def keep_lanes(
-    lanes: Sequence[Lane], open_session: Callable[[], AbstractAsyncContextManager[LockSession]]
+    lanes: Sequence[Lane],
+    open_session: Callable[[], AbstractAsyncContextManager[LockSession]],
+    *,
+    try_seconds: float = TRY_SECONDS,
+    reconnect_seconds: float = RECONNECT_SECONDS,
 ) -> None:
     """Run every Lane whose lock can be had, until cancelled; a lost session is opened again."""
     while True:
         try:
             async with open_session() as session:
                 await session.listen(WAKEUP_CHANNEL)
-                await _run(lanes, session)
+                await _run(lanes, session, try_seconds)
         except* DATABASE_ERRORS as errors:
             log.warning("no Lane runs here until the database answers: %s", errors.exceptions[0])
-        await trio.sleep(RECONNECT_SECONDS)
+        await trio.sleep(reconnect_seconds)
 
 
-async def _run(lanes: Sequence[Lane], session: LockSession) -> None:
+async def _run(lanes: Sequence[Lane], session: LockSession, try_seconds: float) -> None:
     by_site = {lane.site.name: lane for lane in lanes}
     async with trio.open_nursery() as nursery:
         for lane in lanes:
-            nursery.start_soon(_hold, lane, session, name=lane.name)
+            nursery.start_soon(_hold, lane, session, try_seconds, name=lane.name)
         async for word in session:
             if word.payload in by_site:
                 by_site[word.payload].nudge()
 
 
-async def _hold(lane: Lane, session: LockSession) -> None:
+async def _hold(lane: Lane, session: LockSession, try_seconds: float) -> None:
     """Wait for the Lane's lock, then run it for as long as the session lives."""
     key = lane_lock(lane.site.name)
     waited = False
@@ -68,7 +72,7 @@ async def _hold(lane: Lane, session: LockSession) -> None:
         if not waited:
             log.info("%s runs in another process", lane.name)
             waited = True
-        await trio.sleep(TRY_SECONDS)
+        await trio.sleep(try_seconds)
     if waited:
         log.info("%s runs here now", lane.name)
     await contain(lane.name, lane.run)

@@ -7,6 +7,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from bookmark_appliance.credentials import credential_hash, derive_credential
 from bookmark_appliance.database import Database
 from bookmark_appliance.lanes.acquisition import Acquirer
 from bookmark_appliance.lanes.fault_watch import FaultWatch
@@ -14,6 +15,7 @@ from bookmark_appliance.lanes.lane import Lane
 from bookmark_appliance.lanes.request_slots import RequestSlots
 from bookmark_appliance.lanes.series_read import SeriesReader
 from bookmark_appliance.lanes.sites import SITES
+from bookmark_appliance.secret import Secret
 from bookmark_appliance.store.readers import Reader
 from tests.lanes.fakes import FakeFetcher, MakeReader, TrioClock
 
@@ -40,6 +42,12 @@ class World:
 
     def _reader(self) -> SeriesReader:
         return SeriesReader(self.clock, self.fetcher, self.browser)
+
+
+@pytest.fixture
+def credentials(token_key: Secret) -> list[bytes]:
+    """What the two Readers of `world` are known by: the hashes of their credentials."""
+    return [credential_hash(derive_credential(token_key, discord_id, 0)) for discord_id in ("1", "2")]
 
 
 @pytest.fixture

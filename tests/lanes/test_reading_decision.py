@@ -6,7 +6,7 @@ import pytest
 
 from bookmark_appliance.chapter import Chapter
 from bookmark_appliance.lanes.outcome import Judgement, Outcome
-from bookmark_appliance.lanes.reading_decision import decide
+from bookmark_appliance.lanes.reading_decision import RaiseVerdict, decide
 from bookmark_appliance.lanes.site import Reading
 from bookmark_appliance.store.series import SeriesChange, StoredSeries
 
@@ -87,3 +87,97 @@ def test_a_cover_source_is_taken_only_where_there_is_no_cover_at_all() -> None:
     assert decide(STORED, success(181, cover=COVER), NOW).change.cover == COVER
     assert decide(replace(STORED, cover="https://x/y.webp"), success(181, cover=COVER), NOW).change.cover is None
     assert decide(replace(STORED, cover_address="ab" * 32), success(181, cover=COVER), NOW).change.cover is None
+
+
+@pytest.mark.parametrize(
+    ("stored", "read", "is_doubtful"),
+    [
+        (100, 150, False),
+        (100, 151, True),
+        (1000, 1200, False),
+        (1000, 1201, True),
+        (250, 300, False),
+        (30, 25, False),
+        (30, 24.5, True),
+        (1000, 900, False),
+        (1000, 899, True),
+        (0, 50, False),
+        (0, 51, True),
+    ],
+)
+def test_a_number_too_far_off_is_kept_beside_the_stored_one(stored: float, read: float, is_doubtful: bool) -> None:
+    """LANE-054: up by more than the larger of 50 and 20 %, or down by more than the larger of 5 and 10 %."""
+    decision = decide(replace(STORED, latest_chapter_num=stored), success(read), NOW)
+    chapter = Chapter(read, f"Chapter {read:g}")
+    expected = SeriesChange(doubtful=chapter) if is_doubtful else SeriesChange(latest=chapter)
+    assert (decision.change, decision.verdict) == (expected, None)
+
+
+@pytest.mark.parametrize(
+    ("doubtful", "read", "published", "still_doubtful"),
+    [
+        (900, 900, True, False),
+        (900, 640, True, False),
+        (900, 20, False, True),
+        (20, 20, True, False),
+        (20, 100, True, False),
+        (20, 900, False, True),
+        (900, 181, False, False),
+        (900, 185, True, False),
+        (20, 180, True, False),
+    ],
+)
+def test_a_second_reading_settles_a_doubtful_one(
+    doubtful: float, read: float, published: bool, still_doubtful: bool
+) -> None:
+    """LANE-054: the same number, or one as far off in the same direction, is believed; the old region drops it.
+
+    One in the opposite direction is as doubtful as the first, and takes its place.
+    """
+    stored = replace(STORED, doubtful=Chapter(doubtful, ""))
+    change = decide(stored, success(read), NOW).change
+    assert (change.latest is not None) is published
+    assert (change.doubtful is not None) is still_doubtful
+    assert change.drops_doubtful is not still_doubtful
+
+
+@pytest.mark.parametrize("read", [900.0, 2.0])
+@pytest.mark.parametrize(
+    "stored",
+    [
+        replace(STORED, by_person=True, raised_by=7),
+        replace(STORED, by_person=True),
+        replace(STORED, by_person=True, corrected_at=NOW - 1),
+        replace(STORED, latest_chapter="", latest_chapter_num=None),
+    ],
+)
+def test_a_number_that_no_machine_established_is_corrected_at_once(stored: StoredSeries, read: float) -> None:
+    """LANE-054: a Reader's raise, any other report of a Reader's, a Correction, and no number at all."""
+    change = decide(stored, success(read), NOW).change
+    assert change.latest == Chapter(read, f"Chapter {read:g}")
+    assert change.doubtful is None
+    assert change.confirms is stored.by_person
+
+
+@pytest.mark.parametrize("judged", [Judgement(Outcome.NO_CHAPTER, Reading()), Judgement(Outcome.ERRORS)])
+def test_a_read_without_a_number_leaves_a_doubtful_reading(judged: Judgement) -> None:
+    """LANE-054: only a number settles it."""
+    assert decide(replace(STORED, doubtful=Chapter(900, "")), judged, NOW).change == SeriesChange()
+
+
+@pytest.mark.parametrize(
+    ("read", "verdict"),
+    [
+        (181.0, RaiseVerdict.AGREEMENT),
+        (180.0, RaiseVerdict.CONTRADICTION),
+        (2.0, RaiseVerdict.CONTRADICTION),
+        (182.0, None),
+    ],
+)
+def test_a_raise_is_judged_once_by_the_number_that_a_poll_reads(read: float, verdict: RaiseVerdict | None) -> None:
+    """SIG-010, SIG-011, SIG-012, SIG-013: and whatever it reads, the attribution is over; without one, no verdict."""
+    decision = decide(replace(STORED, by_person=True, raised_by=7), success(read), NOW)
+    assert (decision.verdict, decision.change.clears_raiser) == (verdict, True)
+    assert decide(STORED, success(read), NOW).verdict is None
+    unknown = replace(STORED, latest_chapter_num=None, by_person=True, raised_by=7)
+    assert decide(unknown, success(read), NOW).verdict is None

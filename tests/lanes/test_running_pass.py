@@ -1,0 +1,290 @@
+"""What happens around a pass while it runs: presses, failures of our own, clocks, other processes."""
+
+from itertools import pairwise
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from bookmark_appliance.clock import DAY_MS, HOUR_MS, MINUTE_MS
+from bookmark_appliance.database import Database, open_database
+from bookmark_appliance.lanes.fault_watch import FaultWatch
+from bookmark_appliance.lanes.pace import FLOOR_MS, WIRE_MARGIN_MS, due_terms
+from bookmark_appliance.lanes.page import Page, TransportFailure
+from bookmark_appliance.lanes.request_slots import HeldSlot, RequestSlots
+from bookmark_appliance.lanes.sites import SITES
+from bookmark_appliance.series_key import SeriesKey
+from bookmark_appliance.store.due import next_due_at
+from bookmark_appliance.store.lane_rows import back_off, count_refusal, pause_lane, resume_lane, take_request_slot
+from bookmark_appliance.store.owner_acts import request_poll
+from tests.lanes.conftest import World
+from tests.lanes.fakes import START_MS, Answer, answer, asura_page, asura_url, hold_series, passes, series_value
+
+GAP_MS = 10_000
+
+
+def fetched(world: World) -> list[str]:
+    """The Series that were fetched, in order."""
+    return [address.removeprefix("https://asurascans.com/comics/")[:-9] for address in world.fetcher.addresses()]
+
+
+async def sql(world: World, statement: str) -> list[tuple[object, ...]]:
+    async with world.database.connection() as connection:
+        cursor = await connection.execute(statement.encode())
+        return await cursor.fetchall() if cursor.description else []
+
+
+def presses(world: World, *slugs: str, during: str, answers: Page | None = None) -> None:
+    """While `during` is being fetched, the Owner asks for each of `slugs`."""
+
+    async def press() -> Page:
+        for slug in slugs:
+            async with world.database.connection() as connection:
+                await request_poll(connection, SeriesKey("asura", slug), world.clock.now_ms() + 1)
+        return answers or asura_page(asura_url(during), 181)
+
+    world.fetcher.script(asura_url(during), press, asura_page(asura_url(during), 181))
+
+
+@pytest.mark.parametrize(
+    ("pressed", "order"),
+    [
+        (("d",), ["a", "d", "b", "c"]),
+        (("resting",), ["a", "resting", "b", "c", "d"]),
+        (("finished",), ["a", "finished", "b", "c", "d"]),
+        (("a",), ["a", "a", "b", "c", "d"]),
+        (("c", "resting"), ["a", "resting", "c", "b", "d"]),
+    ],
+)
+async def test_a_forced_check_is_the_running_passs_next_fetch(
+    autojump_clock: MockClock, world: World, pressed: tuple[str, ...], order: list[str]
+) -> None:
+    """LANE-044, SER-012: at the next gap slot; a Series that this pass has read already too, and none is read twice."""
+    for slug in "abcd":
+        await hold_series(world.database, world.readers[0], slug, checked_at=1)
+    await hold_series(world.database, world.readers[0], "resting", checked_at=START_MS - MINUTE_MS)
+    await hold_series(world.database, world.readers[0], "finished", checked_at=START_MS - MINUTE_MS, finished_at=1)
+    if "resting" in pressed:
+        await hold_series(world.database, world.readers[1], "resting")
+    presses(world, *pressed, during="a")
+    await world.lane().run_pass()
+    assert fetched(world) == order
+    moments = [at for at, _ in world.fetcher.fetched]
+    assert {after - before for before, after in pairwise(moments)} == {GAP_MS + WIRE_MARGIN_MS}
+    (row,) = await passes(world.database)
+    assert [row["due"], row["checked"]] == [len(order), len(order)]
+
+
+async def test_a_forced_series_whose_stamp_cannot_be_written_is_tried_once_a_pass(
+    autojump_clock: MockClock, world: World
+) -> None:
+    """LANE-021, DUE-012: it is still forced, and the rest of the pass gets its turn."""
+    for slug in ("a", "bad", "c"):
+        await hold_series(world.database, world.readers[0], slug, checked_at=1)
+    await sql(world, "UPDATE series SET force_poll_at = 2 WHERE series_id = 'bad'")
+    await sql(world, "ALTER TABLE series ADD CHECK (series_id <> 'bad' OR latest_checked_at = 1)")
+    await world.lane().run_pass()
+    assert fetched(world) == ["a", "c"]
+    (row,) = await passes(world.database)
+    assert [row["due"], row["checked"], row["errors"]] == [3, 3, 1]
+
+
+async def test_a_pass_that_is_paused_before_its_first_check_is_no_stall(
+    autojump_clock: MockClock, world: World
+) -> None:
+    """LANE-005, LANE-039, LANE-044, FAULT-002: it says why, with the figures it had."""
+    await hold_series(world.database, world.readers[0], "a")
+    await RequestSlots(world.database, world.clock).take("asura")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(world.lane().run_pass)
+        await trio.sleep(5)
+        async with world.database.connection() as connection:
+            await pause_lane(connection, "asura", world.clock.now_ms(), HOUR_MS)
+    (row,) = await passes(world.database)
+    assert [row[name] for name in ("skip", "due", "checked", "gap_ms", "cut")] == ["paused", 1, 0, GAP_MS, False]
+    assert await sql(world, "SELECT * FROM fault_episodes") == []
+
+
+async def test_a_pass_that_is_paused_midway_owes_what_it_left(autojump_clock: MockClock, world: World) -> None:
+    """LANE-044, LANE-013, LANE-043: an empty skip, due as it began, and the resume reads the rest."""
+    for slug in "abc":
+        await hold_series(world.database, world.readers[0], slug, checked_at=1)
+
+    async def pause() -> Page:
+        async with world.database.connection() as connection:
+            await pause_lane(connection, "asura", world.clock.now_ms(), HOUR_MS)
+        return asura_page(asura_url("a"), 1)
+
+    world.fetcher.script(asura_url("a"), pause)
+    assert await world.lane().run_pass() == START_MS + HOUR_MS
+    (row,) = await passes(world.database)
+    assert [row["skip"], row["due"], row["checked"]] == ["", 3, 1]
+    async with world.database.connection() as connection:
+        await resume_lane(connection, "asura")
+    await world.lane().run_pass()
+    assert fetched(world) == ["a", "b", "c"]
+
+
+async def test_a_resume_leaves_the_backoff(autojump_clock: MockClock, world: World) -> None:
+    """LANE-043: only the pause is zeroed, 2000/3000 becomes 0/3000."""
+    async with world.database.connection() as connection:
+        await pause_lane(connection, "asura", 1_500, 500)
+        await back_off(connection, "asura", 2_000, 1_000)
+        await resume_lane(connection, "asura")
+    assert await sql(world, "SELECT paused_until, refuse_until FROM poll_lanes") == [(0, 3_000)]
+
+
+async def test_a_failure_row_that_cannot_be_written_costs_nothing_else(
+    autojump_clock: MockClock, world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """FAIL-006: logged, the outcome and what was read stand."""
+    for slug in ("a", "b"):
+        await hold_series(world.database, world.readers[0], slug, checked_at=1)
+    world.fetcher.script(asura_url("b"), answer(404))
+    await sql(world, "ALTER TABLE poll_failures RENAME TO elsewhere")
+    await world.lane().run_pass()
+    (row,) = await passes(world.database)
+    assert [row["checked"], row["not_found"], row["errors"]] == [2, 1, 0]
+    assert await series_value(world.database, "a", "latest_chapter_num") == 181
+    assert caplog.text.count("its failure row could not be written") == 2
+
+
+async def test_an_error_of_our_own_begins_a_run_of_failures_and_ends_one_of_refusals(
+    autojump_clock: MockClock, world: World
+) -> None:
+    """LANE-027, LANE-031, FAIL-001, FAIL-002: refused, crashed, refused: the pass goes on to its end."""
+    failures: tuple[Answer, ...] = (
+        answer(403),
+        RuntimeError("a bug of ours"),
+        answer(403),
+        TransportFailure("no answer"),
+    )
+    for number, failure in enumerate(failures):
+        await hold_series(world.database, world.readers[0], f"s{number}", checked_at=number + 1)
+        world.fetcher.script(asura_url(f"s{number}"), failure)
+    await world.lane().run_pass()
+    (row,) = await passes(world.database)
+    assert [row["checked"], row["refused"], row["errors"]] == [4, 2, 2]
+    assert await sql(world, "SELECT series_id, outcome FROM poll_failures ORDER BY 1") == [
+        ("s1", "errors"),
+        ("s3", "errors"),
+    ]
+
+
+async def test_a_store_write_that_fails_is_an_error(autojump_clock: MockClock, world: World) -> None:
+    """LANE-027, FAIL-002: the page was good and nothing of it could be kept."""
+    await hold_series(world.database, world.readers[0], "a")
+    await sql(world, "ALTER TABLE series ADD CHECK (latest_chapter_num IS NULL)")
+    await world.lane().run_pass()
+    (row,) = await passes(world.database)
+    assert [row["checked"], row["errors"]] == [1, 1]
+    assert await sql(world, "SELECT outcome FROM poll_failures") == [("errors",)]
+
+
+async def test_a_wakeup_that_comes_while_a_pass_ends_is_not_slept_over(
+    autojump_clock: MockClock, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LANE-002, LANE-044: the rows were read already when it came, so they are read again at once."""
+    await hold_series(world.database, world.readers[0], "a", checked_at=START_MS - 1)
+    lane = world.lane()
+
+    async def press_while_judging(watch: FaultWatch, site_name: str, now_ms: int) -> None:
+        if not world.fetcher.fetched:
+            async with world.database.connection() as connection:
+                await request_poll(connection, SeriesKey("asura", "a"), now_ms)
+            lane.nudge()
+
+    monkeypatch.setattr(FaultWatch, "judge", press_while_judging)
+    with trio.move_on_after(5):
+        await lane.run()
+    assert fetched(world) == ["a"]
+
+
+async def test_a_claimed_series_is_no_reason_to_wake_before_its_claim_ends(
+    autojump_clock: MockClock, world: World
+) -> None:
+    """LANE-017, COV-002: forced or not; no pass is recorded for what can't be read yet."""
+    await hold_series(world.database, world.readers[0], "a", forced_at=START_MS)
+    await sql(world, f"UPDATE series SET acquiring_until = {START_MS + 45_000}")
+    async with world.database.connection() as connection:
+        assert await next_due_at(connection, "asura", due_terms(SITES["asura"], START_MS)) == START_MS + 45_000
+    with trio.move_on_after(60):
+        await world.lane().run()
+    assert [at - START_MS for at, _ in world.fetcher.fetched] == [45_000]
+    assert len(await passes(world.database)) == 2
+
+
+@pytest.mark.parametrize("wait", ["pause", "backoff", "browser"])
+async def test_a_wait_from_a_clock_that_was_ahead_lasts_its_own_length_once(
+    autojump_clock: MockClock, world: World, wait: str
+) -> None:
+    """LANE-058: shortened in the row, so that it runs out instead of being bounded anew at every look."""
+    ahead = START_MS + 30 * DAY_MS
+    async with world.database.connection() as connection:
+        if wait == "pause":
+            await pause_lane(connection, "asura", ahead, 2 * HOUR_MS)
+        else:
+            await count_refusal(connection, "asura")
+            await back_off(connection, "asura", ahead, 2 * HOUR_MS)
+        if wait == "browser":
+            await sql(world, "UPDATE poll_lanes SET refuse_until = 0")
+            await connection.execute("INSERT INTO browser_losses (lost_at) VALUES (%s)", (ahead,))
+    if wait == "browser":
+        await world.lane().run_pass()
+        assert await sql(world, "SELECT lost_at FROM browser_losses") == [(START_MS,)]
+        return
+    for hours_left in (2, 1):
+        assert await world.lane().run_pass() == world.clock.now_ms() + hours_left * HOUR_MS
+        await trio.sleep(3600)
+    await hold_series(world.database, world.readers[0], "a")
+    await world.lane().run_pass()
+    assert fetched(world) == ["a"]
+
+
+async def test_two_processes_never_ask_one_site_within_a_second(autojump_clock: MockClock, world: World) -> None:
+    """LANE-056: whoever asks and however many; another Site waits for none of it."""
+    asked: dict[str, list[int]] = {"asura": [], "demonic": []}
+
+    async def ask(slots: RequestSlots, site: str) -> None:
+        for _ in range(3):
+            await slots.take(site)
+            asked[site].append(world.clock.now_ms())
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(2):
+            slots = RequestSlots(world.database, world.clock)
+            for site in ("asura", "asura", "demonic"):
+                nursery.start_soon(ask, slots, site)
+    for site, count in (("asura", 12), ("demonic", 6)):
+        assert len(asked[site]) == count
+        assert min(after - before for before, after in pairwise(asked[site])) >= FLOOR_MS
+        assert asked[site][-1] - START_MS <= (count - 1) * (FLOOR_MS + WIRE_MARGIN_MS + 50)
+
+
+async def test_of_many_who_claim_one_moment_one_gets_it(database: Database, database_url: str) -> None:
+    """LANE-056: decided by the row, in real concurrency over several connections."""
+    granted = []
+
+    async def claim(pool: Database) -> None:
+        async with pool.connection() as connection:
+            slot = await take_request_slot(connection, "asura", START_MS, FLOOR_MS, MINUTE_MS)
+        granted.append(slot.granted)
+        assert slot.free_at == (START_MS if slot.granted else START_MS + FLOOR_MS)
+
+    async with open_database(database_url) as other, trio.open_nursery() as nursery:
+        for number in range(24):
+            nursery.start_soon(claim, (database, other)[number % 2])
+    assert sorted(granted) == [False] * 23 + [True]
+
+
+async def test_a_redirect_hop_takes_a_slot_of_its_own(autojump_clock: MockClock, world: World) -> None:
+    """LANE-056: the first request of a read has its slot; each hop after that waits its second."""
+    slots = RequestSlots(world.database, world.clock)
+    await slots.take("asura")
+    held = HeldSlot(slots, "asura")
+    moments = []
+    for _ in range(3):
+        await held()
+        moments.append(world.clock.now_ms())
+    assert moments[0] == START_MS
+    assert min(after - before for before, after in pairwise(moments)) >= FLOOR_MS
