@@ -1,7 +1,6 @@
 """What the Lanes ask about a large Site: by which indexes, how fast, and that the short ways give the right answers."""
 
 import random
-import statistics
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -19,7 +18,7 @@ from tests.lanes.fakes import MakeReader, hold_series
 from tests.lanes.large_site import DUE, NOW, SERIES, SITE, TERMS, fill, make_all_due
 
 NOISE = 4
-"""How much slower than its figure a query may be here: other tests run beside this one."""
+"""How much slower than its figure the best of a few tries may be here: other tests run beside this one."""
 
 QUERIES = {
     "due": (due._DUE, {"series_pollable_idx", "series_forced_idx", "series_doubtful_idx", "bookmarks_series_idx"}),
@@ -38,13 +37,13 @@ async def plan_lines(connection: TrioConnection, query: str) -> list[str]:
     return [line for (line,) in await cursor.fetchall()]
 
 
-async def median_ms(ask: Callable[[], Awaitable[object]]) -> float:
+async def best_ms(ask: Callable[[], Awaitable[object]]) -> float:
     took = []
     for _ in range(5):
         began = time.perf_counter()
         await ask()
         took.append((time.perf_counter() - began) * 1_000)
-    return statistics.median(took)
+    return min(took)
 
 
 async def test_queries_over_a_large_site_use_their_indexes_and_keep_their_figures(database: Database) -> None:
@@ -59,16 +58,16 @@ async def test_queries_over_a_large_site_use_their_indexes_and_keep_their_figure
 
         assert DUE - 20 <= len(await due.due_series(connection, SITE, TERMS)) <= DUE
         key = SeriesKey(SITE, "a-series-of-some-length-1")
-        assert await median_ms(lambda: due.due_series(connection, SITE, TERMS)) <= 15 * NOISE
-        assert await median_ms(lambda: due.next_due_at(connection, SITE, TERMS)) <= 30 * NOISE
-        assert await median_ms(lambda: due.forced_series(connection, SITE, TERMS)) <= 5 * NOISE
-        assert await median_ms(lambda: due.still_due(connection, key, TERMS)) <= 5 * NOISE
-        assert await median_ms(lambda: due.eligible_count(connection, SITE)) <= 40 * NOISE
+        assert await best_ms(lambda: due.due_series(connection, SITE, TERMS)) <= 15 * NOISE
+        assert await best_ms(lambda: due.next_due_at(connection, SITE, TERMS)) <= 30 * NOISE
+        assert await best_ms(lambda: due.forced_series(connection, SITE, TERMS)) <= 5 * NOISE
+        assert await best_ms(lambda: due.still_due(connection, key, TERMS)) <= 5 * NOISE
+        assert await best_ms(lambda: due.eligible_count(connection, SITE)) <= 40 * NOISE
 
         await make_all_due(connection)
         assert len(await due.due_series(connection, SITE, TERMS)) > SERIES * 0.99
-        assert await median_ms(lambda: due.due_series(connection, SITE, TERMS)) <= 120 * NOISE
-        assert await median_ms(lambda: due.next_due_at(connection, SITE, TERMS)) <= 30 * NOISE
+        assert await best_ms(lambda: due.due_series(connection, SITE, TERMS)) <= 120 * NOISE
+        assert await best_ms(lambda: due.next_due_at(connection, SITE, TERMS)) <= 30 * NOISE
 
 
 @pytest.mark.parametrize("seed", range(3))
