@@ -21,6 +21,9 @@ from bookmark_appliance.store.lane_rows import mark_browser_lost
 from bookmark_appliance.store.page_validators import KeptReading, kept_reading
 from bookmark_appliance.store.series import StoredSeries, give_back_stamp, lock_series, stamp_checked
 
+RECORD_SECONDS = 5.0
+"""How long the database may take over what a read came to."""
+
 GIVE_BACK_SECONDS = 2.0
 """How long a cut Poll may take to give its stamp back while everything else is being cancelled."""
 
@@ -71,7 +74,10 @@ class Poller:
             if stamp is None:
                 return None
             read = await self._read(key, stamp, way, slot)
-            return await self._record(key, read, way)
+            # What was answered is recorded even while we are being stopped: the Site is not asked again for a rest.
+            with trio.move_on_after(RECORD_SECONDS, shield=True):
+                return await self._record(key, read, way)
+            log.warning("%s: the database did not take its reading in time", key)
         except DATABASE_ERRORS as error:
             log.warning("%s: the database failed during its Poll: %s", key, error)
         except Exception:

@@ -3,6 +3,7 @@
 from bookmark_appliance.clock import HOUR_MS
 from bookmark_appliance.database import Database
 from bookmark_appliance.lanes.pace import due_terms
+from bookmark_appliance.trio_connection import TrioConnection
 from tests.lanes.fakes import START_MS
 from tests.lanes.simulation import SIMULATED
 
@@ -72,3 +73,9 @@ async def fill(database: Database) -> None:
     async with database.connection() as connection:
         await connection.execute("VACUUM ANALYZE series")
         await connection.execute("VACUUM ANALYZE bookmarks")
+
+
+async def make_all_due(connection: TrioConnection) -> None:
+    """As if none had ever been checked."""
+    await connection.execute("UPDATE series SET latest_checked_at = 0, finished_at = 0")
+    await connection.execute("VACUUM ANALYZE series")

@@ -232,7 +232,9 @@ async def test_an_unbroken_refusing_run(database: Database, run: list[Figures], 
     """FAULT-003: refused and declined passes belong to it, one the Site answered ends it, all others say nothing."""
     await log_passes(database, *(row(ran_at=at, **figures) for at, figures in enumerate(run)))
     async with database.connection() as connection:
-        assert await fault_rows.refusing_runs(connection) == ({} if began is None else {"asura": began})
+        assert await fault_rows.refusing_runs(connection, ["asura", "demonic"]) == (
+            {} if began is None else {"asura": began}
+        )
 
 
 @pytest.mark.parametrize(("broken", "of", "ago", "faulty"), [(3, 5, 1, True), (2, 4, 1, False), (3, 5, 0, False)])

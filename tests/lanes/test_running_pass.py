@@ -11,7 +11,7 @@ from bookmark_appliance.database import Database, open_database
 from bookmark_appliance.lanes.fault_watch import FaultWatch
 from bookmark_appliance.lanes.pace import FLOOR_MS, WIRE_MARGIN_MS, due_terms
 from bookmark_appliance.lanes.page import Page, TransportFailure
-from bookmark_appliance.lanes.request_slots import HeldSlot, RequestSlots
+from bookmark_appliance.lanes.request_slots import RequestSlots
 from bookmark_appliance.lanes.sites import SITES
 from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.store.due import next_due_at
@@ -280,11 +280,31 @@ async def test_of_many_who_claim_one_moment_one_gets_it(database: Database, data
 async def test_a_redirect_hop_takes_a_slot_of_its_own(autojump_clock: MockClock, world: World) -> None:
     """LANE-056: the first request of a read has its slot; each hop after that waits its second."""
     slots = RequestSlots(world.database, world.clock)
-    await slots.take("asura")
-    held = HeldSlot(slots, "asura")
+    held = await slots.take("asura")
     moments = []
     for _ in range(3):
         await held()
         moments.append(world.clock.now_ms())
     assert moments[0] == START_MS
     assert min(after - before for before, after in pairwise(moments)) >= FLOOR_MS
+
+
+async def test_a_slot_that_waited_for_its_turn_is_claimed_anew(autojump_clock: MockClock, world: World) -> None:
+    """LANE-019, LANE-056: the gap counts from the request that was sent, not from the leave to send it."""
+    slots = RequestSlots(world.database, world.clock)
+    held = await slots.take("asura", 10_000)
+    await trio.sleep(9)
+    await held()
+    assert world.clock.now_ms() == START_MS + 9_000, "nobody else has asked: there is nothing to wait for"
+    await slots.take("asura", 10_000)
+    assert world.clock.now_ms() >= START_MS + 19_000
+
+
+async def test_a_slot_that_another_took_meanwhile_waits_its_gap(autojump_clock: MockClock, world: World) -> None:
+    """LANE-019, LANE-045: an Acquisition came between; the Lane's fetch counts its gap from it."""
+    slots = RequestSlots(world.database, world.clock)
+    held = await slots.take("asura", 10_000)
+    await trio.sleep(5)
+    await slots.take("asura")
+    await held()
+    assert world.clock.now_ms() >= START_MS + 15_000
