@@ -1,4 +1,4 @@
-"""Requests a second of the JSON API, as ratios to a bare route on the same server: `python -m tests.bench.api`.
+"""Requests a second of the JSON API, as ratios to a bare route on the same server.
 
 The cases take turns with the bare route, several rounds, so that what else the machine does meanwhile falls on both;
 what is printed is the median of the ratios.
@@ -28,6 +28,7 @@ from bookmark_appliance.store.readers import add_reader, seed_owner
 from bookmark_appliance.web.app import create_app
 from bookmark_appliance.web.context import WebContext
 from bookmark_appliance.web.server import serve_web
+from tests.bench.figures import Figure
 from tests.bench.load import Load, Tally
 
 CONNECTIONS = 16
@@ -38,16 +39,6 @@ SECONDS = 1.5
 _KEY = Secret("a token key for the bench, 32 characters or more")
 _OK, _UNCHANGED = b"HTTP/1.1 200 ", b"HTTP/1.1 304 "
 _CHUNKED_END, _HEAD_END = b"\r\n0\r\n\r\n", b"\r\n\r\n"
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One line of the result: `ratio` is to the bare route, `target` what it should at least be."""
-
-    name: str
-    per_second: float
-    ratio: float
-    target: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +81,10 @@ async def _measure(folder: Path) -> list[Figure]:
                     speeds[case.name].append(here.per_second)
                     ratios[case.name].append(here.per_second / base.per_second)
             shutdown.set()
-    figures = [Figure(bare_case.name, statistics.median(speeds[bare_case.name]), 1.0, 1.0)]
+    figures = [Figure(bare_case.name, statistics.median(speeds[bare_case.name]), "/s")]
     for case in cases:
-        medians = statistics.median(speeds[case.name]), statistics.median(ratios[case.name])
-        figures.append(Figure(case.name, *medians, case.target))
+        speed, ratio = statistics.median(speeds[case.name]), statistics.median(ratios[case.name])
+        figures.append(Figure(f"{case.name}, to it", ratio, least=case.target, note=f"{speed:.0f}/s"))
     return figures
 
 
@@ -229,16 +220,3 @@ async def _reader(database: Database, name: str, rows: int) -> str:
             {"name": name, "rows": rows, "reader": reader.id},
         )
     return derive_credential(_KEY, name, 0).reveal()
-
-
-def main() -> None:
-    """Print the figures; a ratio below its target fails."""
-    figures = run()
-    for figure in figures:
-        verdict = "" if figure.ratio >= figure.target else f"  BELOW {figure.target}"
-        print(f"{figure.name:32} {figure.per_second:8.0f}/s  ratio {figure.ratio:.2f}{verdict}")
-    sys.exit(any(figure.ratio < figure.target for figure in figures))
-
-
-if __name__ == "__main__":
-    main()

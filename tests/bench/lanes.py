@@ -9,7 +9,6 @@ import statistics
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import trio
@@ -19,12 +18,13 @@ from bookmark_appliance.clock import DAY_MS, SECOND_MS
 from bookmark_appliance.database import open_database
 from bookmark_appliance.embedded_postgres import EmbeddedPostgres
 from bookmark_appliance.lanes.fault_watch import FaultWatch
-from bookmark_appliance.migrations import migrate
+from bookmark_appliance.postgres.migrations import migrate
+from bookmark_appliance.postgres.trio_connection import BlockingConnection, TrioConnection
 from bookmark_appliance.secret import Secret
 from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.store import due
 from bookmark_appliance.store.readers import add_reader, seed_owner
-from bookmark_appliance.trio_connection import BlockingConnection, TrioConnection
+from tests.bench.figures import Figure
 from tests.lanes.fakes import TrioClock
 from tests.lanes.large_site import NOW, SITE, TERMS, fill, make_all_due
 from tests.lanes.pass_costs import growth, pass_cpu_ms, resident_bytes
@@ -34,16 +34,6 @@ ROUNDS = 15
 PASSES = 10_000
 
 _KEY = Secret("a token key for the bench, 32 characters or more")
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One line of the result; `most` is what it may be, None where it is only told."""
-
-    name: str
-    value: float
-    unit: str
-    most: float | None = None
 
 
 def run() -> list[Figure]:
@@ -89,7 +79,7 @@ async def _time_queries(connection: TrioConnection, state: str, due_most: float)
         ("still due", lambda: due.still_due(connection, key, TERMS), None),
         ("eligible count", lambda: due.eligible_count(connection, SITE), None),
     ]
-    return [Figure(f"{name}, {state}", await _median_ms(ask), "ms", most) for name, ask, most in asked]
+    return [Figure(f"{name}, {state}", await _median_ms(ask), "ms", most=most) for name, ask, most in asked]
 
 
 async def _fill_passes(connection: TrioConnection) -> None:
@@ -129,17 +119,6 @@ async def _measure_passes(conninfo: str) -> list[Figure]:
             await connection.execute("DELETE FROM bookmarks WHERE series_id > 's2'")
         grown = await growth(simulation, PASSES, resident_bytes)
     return [
-        Figure("CPU of a pass over 360 due Series", cpu, "ms", 1_200),
-        Figure(f"growth over {PASSES:,} passes", grown / 1_000_000, "MB", 2),
+        Figure("CPU of a pass over 360 due Series", cpu, "ms", most=1_200),
+        Figure(f"growth over {PASSES:,} passes", grown / 1_000_000, "MB", most=2),
     ]
-
-
-def main() -> None:
-    """Print the figures, each with what it may be."""
-    for figure in run():
-        most = "" if figure.most is None else f"  (at most {figure.most:g})"
-        print(f"{figure.name:45} {figure.value:10.2f} {figure.unit}{most}")
-
-
-if __name__ == "__main__":
-    main()

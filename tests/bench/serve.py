@@ -1,4 +1,4 @@
-"""What `serve` takes: time to listening, resident memory and idle CPU: `python -m tests.bench.serve`.
+"""What `serve` takes: time to listening, resident memory and idle CPU.
 
 Each in a process of its own, as an operator starts it, with six Lanes at rest and 2,000 Series just checked.
 """
@@ -7,9 +7,7 @@ import os
 import shutil
 import signal
 import statistics
-import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
@@ -19,6 +17,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from bookmark_appliance.clock import SystemClock
 from bookmark_appliance.embedded_postgres import EmbeddedPostgres
+from tests.bench.figures import Figure
 from tests.serving_process import OWNER, Place, Serve
 
 SERIES = 2_000
@@ -38,16 +37,6 @@ _MANY_SERIES = """
     SELECT readers.id, site, series_id, 'Chapter 100', 100, '', %(now)s
     FROM made, readers
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One line of the result; `most` is what it should not exceed, None where nothing was promised."""
-
-    name: str
-    value: float
-    unit: str
-    most: float | None = None
 
 
 def run() -> list[Figure]:
@@ -78,8 +67,8 @@ async def _measure(folder: Path) -> list[Figure]:
         await server.stop()
     return [
         Figure("first start, embedded", first, "s"),
-        Figure("start, embedded", statistics.median(warm), "s", 2.5),
-        Figure("start, external", statistics.median(warm_external), "s", 1.5),
+        Figure("start, embedded", statistics.median(warm), "s", most=2.5),
+        Figure("start, external", statistics.median(warm_external), "s", most=1.5),
         *at_rest,
     ]
 
@@ -106,9 +95,9 @@ async def _at_rest(place: Place) -> list[Figure]:
             listed = await client.get("/bookmarks")
             assert len(listed.json()) == SERIES
         return [
-            Figure(f"memory, {SERIES} Series", memory, "MB", 90),
-            Figure("memory once they were listed", _resident_mb(serve), "MB", 90),
-            Figure("idle CPU of one core", 100 * busy / IDLE_SECONDS, "%", 1),
+            Figure(f"memory, {SERIES} Series", memory, "MB", most=90),
+            Figure("memory once they were listed", _resident_mb(serve), "MB", most=90),
+            Figure("idle CPU of one core", 100 * busy / IDLE_SECONDS, "%", most=1),
         ]
 
 
@@ -130,17 +119,3 @@ def _resident_mb(serve: Serve) -> float:
 def _cpu_seconds(serve: Serve) -> float:
     fields = Path(f"/proc/{serve.process.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def main() -> None:
-    """Print the figures; one above its bound fails."""
-    figures = run()
-    for figure in figures:
-        above = figure.most is not None and figure.value > figure.most
-        verdict = f"  ABOVE {figure.most:g}" if above else ""
-        print(f"{figure.name:32} {figure.value:8.2f} {figure.unit}{verdict}")
-    sys.exit(any(figure.most is not None and figure.value > figure.most for figure in figures))
-
-
-if __name__ == "__main__":
-    main()

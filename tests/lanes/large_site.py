@@ -3,7 +3,7 @@
 from bookmark_appliance.clock import HOUR_MS
 from bookmark_appliance.database import Database
 from bookmark_appliance.lanes.pace import due_terms
-from bookmark_appliance.trio_connection import TrioConnection
+from bookmark_appliance.postgres.trio_connection import TrioConnection
 from tests.lanes.fakes import START_MS
 from tests.lanes.simulation import SIMULATED
 

@@ -10,10 +10,10 @@ import trio
 
 from bookmark_appliance.clock import HOUR_MS
 from bookmark_appliance.database import Database
+from bookmark_appliance.postgres.trio_connection import TrioConnection
 from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.store import due
 from bookmark_appliance.store.readers import Reader
-from bookmark_appliance.trio_connection import TrioConnection
 from tests.lanes.fakes import MakeReader, hold_series
 from tests.lanes.large_site import DUE, NOW, SERIES, SITE, TERMS, fill, make_all_due
 

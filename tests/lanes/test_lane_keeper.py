@@ -17,7 +17,7 @@ from bookmark_appliance.lanes.lane_keeper import RECONNECT_SECONDS, TRY_SECONDS,
 from bookmark_appliance.lanes.request_slots import RequestSlots
 from bookmark_appliance.lanes.series_read import SeriesReader
 from bookmark_appliance.lanes.sites import SITES
-from bookmark_appliance.lock_session import LockSession, open_lock_session
+from bookmark_appliance.postgres.lock_session import LockSession, open_lock_session
 from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.store.lane_rows import pause_lane, resume_lane
 from bookmark_appliance.store.owner_acts import repair_series_url, request_poll, set_finished

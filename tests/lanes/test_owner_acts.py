@@ -8,6 +8,7 @@ from bookmark_appliance.bookmark_put import BookmarkPut
 from bookmark_appliance.clock import HOUR_MS
 from bookmark_appliance.database import Database
 from bookmark_appliance.lanes.page import Page
+from bookmark_appliance.postgres.trio_connection import TrioConnection
 from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.store.owner_acts import (
     Removal,
@@ -18,7 +19,6 @@ from bookmark_appliance.store.owner_acts import (
     set_finished,
 )
 from bookmark_appliance.store.series import stamp_checked
-from bookmark_appliance.trio_connection import TrioConnection
 from tests.lanes.conftest import World
 from tests.lanes.fakes import START_MS, MakeReader, answer, asura_page, asura_url, hold_series, passes, series_value
 from tests.lanes.test_sightings import put
