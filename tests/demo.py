@@ -1,6 +1,7 @@
 """`python3 build.py demo`: the six Sites, the appliance and two Readers on this machine, offline, until Ctrl-C.
 
-The Sites grow by a chapter every twenty seconds, so that there is something to see.
+The Sites grow by a chapter every twenty seconds, and `demo_story` makes one refuse and another pause, so that there is
+something to see.
 """
 
 import json
@@ -17,6 +18,7 @@ from urllib.parse import quote
 import trio
 
 from bookmark_appliance.postgres.polling import until
+from tests.demo_story import tell_story
 from tests.simulated_sites.world import Series, sample_world
 
 GROW_EVERY_SECONDS = "20"
@@ -40,6 +42,7 @@ async def demo(folder: Path) -> None:
             address = await nursery.start(serve, settings)
             credentials = {reader: await credential(settings, reader) for reader in READERS}
         print(what_to_try(address, credentials, settings.read_text()), flush=True)
+        await tell_story(settings, address, credentials[READERS[0]], sites_address(settings.read_text()))
 
 
 async def running(*arguments: object, **options: Any) -> None:
@@ -89,7 +92,7 @@ async def credential(settings: Path, reader: str) -> str:
 
 def what_to_try(address: str, credentials: dict[str, str], settings: str) -> str:
     """The text that a person reads once everything runs."""
-    sites = re.findall(r"127\.0\.0\.1:(\d+)", settings)[0]
+    sites = sites_address(settings)
     owner = credentials[READERS[0]]
     shown = [next(series for series in sample_world().series if series.site == site) for site in PLAIN_SITES]
     first = shown[0]
@@ -105,15 +108,21 @@ def what_to_try(address: str, credentials: dict[str, str], settings: str) -> str
         f"    curl -s -H 'Authorization: Bearer {owner}' {address}/bookmarks",
         "",
         "Publish a chapter, make a Site misbehave, behave again; the last shows the Sites' state:",
-        f"    curl -sk https://127.0.0.1:{sites}/-/publish/{first.site}/{first.slug}/900",
-        f"    curl -sk https://127.0.0.1:{sites}/-/misbehave/{first.shape.host}/challenge",
-        f"    curl -sk https://127.0.0.1:{sites}/-/behave",
-        f"    curl -sk https://127.0.0.1:{sites}/-/",
+        f"    curl -sk {sites}/-/publish/{first.site}/{first.slug}/900",
+        f"    curl -sk {sites}/-/misbehave/{first.shape.host}/challenge",
+        f"    curl -sk {sites}/-/behave",
+        f"    curl -sk {sites}/-/",
         "",
         "Ctrl-C ends it all and removes the data.",
         "",
     ]
     return "\n".join(lines)
+
+
+def sites_address(settings: str) -> str:
+    """Where the simulated Sites listen, their controls included."""
+    port = re.findall(r"127\.0\.0\.1:(\d+)", settings)[0]
+    return f"https://127.0.0.1:{port}"
 
 
 def put(address: str, credential: str, series: Series) -> str:

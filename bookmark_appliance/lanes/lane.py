@@ -81,6 +81,8 @@ class Lane:
         finally:
             with trio.move_on_after(RECORD_SECONDS, shield=True):
                 await self._record(tally)
+        if words := tally.in_words():
+            log.info("%s: %s", self.site.name, words)
         await self._faults.judge(self.site.name, self._clock.now_ms())
         return next_run
 

@@ -35,6 +35,15 @@ class Tally:
         if not self.checked:
             self.skip = skip
 
+    def in_words(self) -> str:
+        """What the log tells of this pass; nothing of one that had nothing to do or waits for a browser."""
+        if self.skip in ("paused", "refusing", "sidecar-down"):
+            return f"no Polls, {self.skip}"
+        if not self.checked:
+            return ""
+        counts = [f"{number} {outcome.replace('_', ' ')}" for outcome, number in sorted(self.outcomes.items())]
+        return f"{self.checked} of {self.due} due checked: {', '.join(counts)}"
+
     def row(self, site: Site, previous: LanePass | None) -> LanePass:
         """The row of this pass; one that never chose a gap copies the figures of the row before (LANE-038)."""
         carried = previous if self.gap is None else None
