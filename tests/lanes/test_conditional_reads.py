@@ -171,7 +171,7 @@ async def test_a_304_that_nobody_asked_for_is_an_error(autojump_clock: MockClock
 
 
 async def test_a_page_read_through_the_browser_keeps_no_validators(autojump_clock: MockClock, world: World) -> None:
-    """LANE-055: the plain route alone."""
+    """LANE-055: the plain route alone, and none are sent there that a plain read has kept."""
     world = replace(world, browser=world.fetcher)
     url = "https://novelfull.com/some-book.html"
     await hold_series(world.database, world.readers[0], "some-book", site="novelfull", url=url)
@@ -180,3 +180,11 @@ async def test_a_page_read_through_the_browser_keeps_no_validators(autojump_cloc
     await world.lane("novelfull").run_pass()
     assert await series_value(world.database, "some-book", "latest_chapter_num", "novelfull") == 7
     assert await sql(world, "SELECT * FROM page_validators") == []
+
+    await sql(world, "UPDATE series SET latest_checked_at = 0, cover_address = repeat('a', 64)")
+    plain = replace(world, browser=None)
+    await plain.lane("novelfull").run_pass()
+    assert await sql(world, "SELECT etag FROM page_validators") == [('"abc"',)]
+    await sql(world, "UPDATE series SET latest_checked_at = 0")
+    await world.lane("novelfull").run_pass()
+    assert world.fetcher.headers == [{}, {}, {}]
