@@ -2,6 +2,8 @@
 
 from collections.abc import Awaitable, Callable
 
+import trio
+
 from bookmark_appliance.credentials import credential_hash, derive_credential
 from bookmark_appliance.database import Database
 from bookmark_appliance.postgres.trio_connection import TrioConnection
@@ -18,6 +20,13 @@ from bookmark_appliance.store.readers import (
 )
 
 OTHER_KEY = Secret("another token key, also of 32 characters")
+
+WAITING = """
+    SELECT count(*)
+    FROM pg_stat_activity
+    WHERE datname = current_database()
+      AND wait_event_type = 'Lock'
+"""
 
 
 async def test_owner_is_seeded_once_and_keeps_the_id(
@@ -95,6 +104,36 @@ async def test_rotating_an_unknown_reader_gives_nothing(database: Database, toke
     """TOK-007: there is no credential for an id without a row."""
     async with database.transaction() as connection:
         assert await rotate_credential(connection, "404", token_key) is None
+
+
+async def test_rotation_and_a_first_put_take_turns(
+    database: Database, owner_discord_id: str, token_key: Secret
+) -> None:
+    """TOK-007: a PUT holds the Reader's key before it bumps their list's version; neither ends in a deadlock."""
+    rotated: list[Secret | None] = []
+
+    async def rotate() -> None:
+        async with database.transaction() as connection:
+            rotated.append(await rotate_credential(connection, owner_discord_id, token_key))
+
+    async with trio.open_nursery() as nursery, database.transaction() as put, database.connection() as watch:
+        await put.execute("INSERT INTO series (site, series_id) VALUES ('asura', 'one')")
+        await put.execute("SELECT FROM readers WHERE discord_id = %s FOR KEY SHARE", (owner_discord_id,))
+        nursery.start_soon(rotate)
+        with trio.fail_after(20):
+            while await (await watch.execute(WAITING)).fetchone() == (0,):
+                pass
+        await put.execute(
+            """
+            INSERT INTO bookmarks (reader_id, site, series_id, updated_at)
+            SELECT id, 'asura', 'one', 1
+            FROM readers
+            WHERE discord_id = %s
+            """,
+            (owner_discord_id,),
+        )
+        assert not rotated
+    assert rotated == [derive_credential(token_key, owner_discord_id, 1)]
 
 
 async def test_list_counts_bookmarks_and_living_sessions(

@@ -120,17 +120,21 @@ async def list_readers(connection: TrioConnection, owner_discord_id: str, now_ms
 async def rotate_credential(connection: TrioConnection, discord_id: str, token_key: Secret) -> Secret | None:
     """Raise the Reader's epoch and store the new hash (TOK-007); the new credential, or None for an unknown id.
 
-    The row is locked first, so that two rotations at once give two epochs. Sessions stay (SES-009).
+    The row is locked first, so that two rotations at once give two epochs, and as strongly as the change of a unique
+    column needs: a PUT of the same Reader holds its key meanwhile, and a lock that was made stronger in the middle
+    would deadlock with it. Sessions stay (SES-009).
     """
     cursor = await connection.execute(
-        "UPDATE readers SET token_epoch = token_epoch + 1 WHERE discord_id = %s RETURNING token_epoch", (discord_id,)
+        "SELECT token_epoch + 1 FROM readers WHERE discord_id = %s FOR UPDATE", (discord_id,)
     )
     row = await cursor.fetchone()
     if row is None:
         return None
-    credential = derive_credential(token_key, discord_id, row[0])
+    (epoch,) = row
+    credential = derive_credential(token_key, discord_id, epoch)
     await connection.execute(
-        "UPDATE readers SET token_sha256 = %s WHERE discord_id = %s", (credential_hash(credential), discord_id)
+        "UPDATE readers SET token_epoch = %s, token_sha256 = %s WHERE discord_id = %s",
+        (epoch, credential_hash(credential), discord_id),
     )
     return credential
 
