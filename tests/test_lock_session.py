@@ -89,3 +89,20 @@ async def test_dead_peer_is_looked_for(database_url: str) -> None:
     async with open_lock_session(database_url) as session:
         parameters = psycopg.conninfo.conninfo_to_dict(session._connection.info.dsn)
         assert (parameters["keepalives"], parameters["keepalives_idle"]) == ("1", "10")
+
+
+async def test_server_looks_for_a_dead_peer_too(database_url: str) -> None:
+    """ARCHITECTURE: the locks of a machine that died are free in half a minute, not in the kernel's two hours.
+
+    Over a Unix socket the server shows no value, but says that this session has set one.
+    """
+    async with open_lock_session(database_url) as session:
+        cursor = await session._connection.execute(
+            "SELECT name FROM pg_settings WHERE name LIKE 'tcp%%' AND source = 'session' ORDER BY name", ()
+        )
+        assert await cursor.fetchall() == [
+            ("tcp_keepalives_count",),
+            ("tcp_keepalives_idle",),
+            ("tcp_keepalives_interval",),
+            ("tcp_user_timeout",),
+        ]

@@ -1,6 +1,7 @@
 """The schema's twenty inherited steps, what we add, and the runner, on every PostgreSQL that is found here."""
 
 import hashlib
+import logging
 import shutil
 import signal
 import tempfile
@@ -290,8 +291,9 @@ async def test_second_start_changes_nothing(url: str) -> None:
     assert after == before
 
 
-async def test_two_starts_at_once_take_turns(url: str) -> None:
-    """MIG-001: one migrates, the other waits for it and finds nothing to do."""
+async def test_two_starts_at_once_take_turns(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    """MIG-001: one migrates, the other says once that it waits for it, and finds nothing to do."""
+    caplog.set_level(logging.INFO)
     seeded: list[str] = []
     reached: list[int] = []
 
@@ -307,6 +309,7 @@ async def test_two_starts_at_once_take_turns(url: str) -> None:
         for _ in range(3):
             nursery.start_soon(start)
     assert reached == [len(STEPS)] * 3
+    assert caplog.text.count("waiting for another process that migrates") == 2
     assert len(seeded) == 4  # the first one twice: on the way and at the end
     assert await fetch(url, "SELECT count(*) FROM readers") == [(1,)]
 

@@ -104,8 +104,7 @@ async def migrate(
     # No timeouts: a step may rewrite a large table, and the other process that we wait for may be taking it.
     connection = await connect(url, NO_TIMEOUTS, connection_class)
     try:
-        # The lock belongs to the session and ends with it.
-        await connection.execute("SELECT pg_advisory_lock(%s)", (_MIGRATION_LOCK,))
+        await _take_turn(connection)
         return await _run(connection, steps, seed)
     except psycopg.Error as error:
         if connection.closed:
@@ -113,6 +112,14 @@ async def migrate(
         raise
     finally:
         await connection.close()
+
+
+async def _take_turn(connection: TrioConnection) -> None:
+    """Wait for the lock, which belongs to the session and ends with it."""
+    cursor = await connection.execute("SELECT pg_try_advisory_lock(%s)", (_MIGRATION_LOCK,))
+    if await cursor.fetchone() != (True,):
+        logger.info("waiting for another process that migrates this database")
+        await connection.execute("SELECT pg_advisory_lock(%s)", (_MIGRATION_LOCK,))
 
 
 async def _run(connection: TrioConnection, migrations: Sequence[Migration], seed: Seed) -> int:
