@@ -22,13 +22,6 @@ async def test_lock_belongs_to_one_session_until_it_ends(database_url: str) -> N
                 pass
 
 
-async def test_lock_can_be_given_back(database_url: str) -> None:
-    async with open_lock_session(database_url) as first, open_lock_session(database_url) as other:
-        assert await first.try_lock(KEY)
-        await first.unlock(KEY)
-        assert await other.try_lock(KEY)
-
-
 async def test_notifications_arrive_while_others_lock(database_url: str, database: Database) -> None:
     """The task that waits for notifications steps aside for each question, and misses none."""
     heard: list[str] = []

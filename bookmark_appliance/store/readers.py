@@ -53,7 +53,10 @@ async def seed_owner(connection: TrioConnection, discord_id: str, token_key: Sec
 
 
 async def count_readers(connection: TrioConnection) -> int:
-    """How many Readers there are."""
+    """How many Readers there are, whatever version the schema has: none before version 3."""
+    row = await (await connection.execute("SELECT to_regclass('readers') IS NOT NULL")).fetchone()
+    if row != (True,):
+        return 0
     row = await (await connection.execute("SELECT count(*) FROM readers")).fetchone()
     assert row is not None
     return int(row[0])
