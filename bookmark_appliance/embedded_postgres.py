@@ -146,8 +146,8 @@ async def embedded_postgres(
 ) -> AsyncIterator[EmbeddedPostgres]:
     """Use the PostgreSQL of this data folder for a block; `serve` tells whether we are the one that serves.
 
-    `settings` are added to the server's own, over them. Raises EmbeddedRefused or EmbeddedFailed. Must
-    be entered from the main thread (see postgres.process.launch).
+    The folder must be there; `settings` are added to the server's own, over them. Raises EmbeddedRefused or
+    EmbeddedFailed. Must be entered from the main thread (see postgres.process.launch).
     """
     server = EmbeddedPostgres(data_dir, serve=serve, settings=settings or {})
     await server.start()

@@ -39,7 +39,7 @@ def postgres_conninfo() -> Iterator[str]:
     # pytest's own folders are closed to other users, and as root the server runs under another one.
     folder = Path(tempfile.mkdtemp(prefix="bookmark-tests-"))
     folder.chmod(0o711)
-    server = EmbeddedPostgres(folder / "data", serve=True, settings=_QUICK_SETTINGS)
+    server = EmbeddedPostgres(folder, serve=True, settings=_QUICK_SETTINGS)
     trio.run(server.start)
     try:
         yield server.conninfo

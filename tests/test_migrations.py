@@ -170,7 +170,7 @@ def server_conninfo(request: pytest.FixtureRequest, postgres_conninfo: str) -> I
         return
     folder = Path(tempfile.mkdtemp(prefix="bookmark-system-"))
     folder.chmod(0o711)
-    shipped = prepare_files(folder / "data")
+    shipped = prepare_files(folder)
     files = PostgresFiles(
         user=shipped.user,
         cluster=folder / "cluster",

@@ -40,7 +40,7 @@ def run() -> list[Figure]:
     """Start a database of its own, measure, and stop it: about two minutes."""
     folder = Path(tempfile.mkdtemp(prefix="bookmark-bench-"))
     folder.chmod(0o711)  # the embedded server may run as another user
-    server = EmbeddedPostgres(folder / "data", serve=True, settings={})
+    server = EmbeddedPostgres(folder, serve=True, settings={})
     try:
         trio.run(server.start)
         trio.run(_migrate, server.conninfo)
