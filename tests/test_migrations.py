@@ -31,7 +31,8 @@ from bookmark_appliance.postgres.polling import until
 from bookmark_appliance.postgres.process import end_server, launch, read_postmaster
 from bookmark_appliance.postgres.trio_connection import TrioConnection
 from bookmark_appliance.secret import Secret
-from bookmark_appliance.store.readers import find_by_credential_hash, seed_owner
+from bookmark_appliance.store.bookmarks import find_list_version
+from bookmark_appliance.store.readers import seed_owner
 
 KEY = Secret("a token key for tests, 32 characters or more")
 OWNER = "100000000000000001"
@@ -277,7 +278,7 @@ async def test_database_of_any_version_is_carried_on_in_place(
 
     async with open_database(url) as database, database.connection() as connection:
         credential = derive_credential(KEY, OWNER, 0)
-        assert await find_by_credential_hash(connection, credential_hash(credential)) is not None
+        assert await find_list_version(connection, credential_hash(credential)) is not None
     assert await fetch(url, SHAPE) == shape_of_a_new_database
 
 

@@ -78,15 +78,6 @@ async def add_reader(connection: TrioConnection, discord_id: str, token_key: Sec
     return reader
 
 
-async def find_by_credential_hash(connection: TrioConnection, digest: bytes) -> Reader | None:
-    """The Reader whose credential has this hash (credential_hash), or None."""
-    async with connection.cursor(row_factory=class_row(Reader)) as cursor:
-        await cursor.execute(
-            "SELECT id, discord_id, token_epoch AS epoch FROM readers WHERE token_sha256 = %s", (digest,)
-        )
-        return await cursor.fetchone()
-
-
 async def find_by_discord_id(connection: TrioConnection, discord_id: str) -> Reader | None:
     """The Reader of this Discord id, or None."""
     async with connection.cursor(row_factory=class_row(Reader)) as cursor:
