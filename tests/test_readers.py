@@ -32,7 +32,7 @@ WAITING = """
 async def let_in(connection: TrioConnection, credential: Secret) -> int | None:
     """The id of the Reader whom this credential lets in."""
     found = await find_list_version(connection, credential_hash(credential))
-    return found and found.reader_id
+    return None if found is None else found.reader_id
 
 
 async def test_owner_is_seeded_once_and_keeps_the_id(
