@@ -9,7 +9,6 @@ import click
 import psycopg
 
 from bookmark_appliance.database import DatabaseError
-from bookmark_appliance.embedded_postgres import EmbeddedInUse
 from bookmark_appliance.postgres.files import EmbeddedRefused
 from bookmark_appliance.reader_commands import UnknownReader
 from bookmark_appliance.settings import SettingsError
@@ -23,7 +22,6 @@ _CODES: dict[type[BaseException], int] = {
     KeyboardInterrupt: INTERRUPTED,
     click.Abort: INTERRUPTED,
     SettingsError: USAGE,
-    EmbeddedInUse: USAGE,
     EmbeddedRefused: USAGE,
     DatabaseError: DATABASE,
     psycopg.OperationalError: DATABASE,

@@ -22,9 +22,10 @@ from psycopg.conninfo import make_conninfo
 from bookmark_appliance.database import Database, open_database
 from bookmark_appliance.embedded_postgres import EmbeddedPostgres
 from bookmark_appliance.postgres.migrations import migrate
-from bookmark_appliance.postgres.trio_connection import BlockingConnection, TrioConnection
+from bookmark_appliance.postgres.trio_connection import TrioConnection
 from bookmark_appliance.secret import Secret
 from bookmark_appliance.store.readers import Reader, add_reader, seed_owner
+from tests.blocking_connection import BlockingConnection
 
 _TOKEN_KEY = Secret("a token key for tests, 32 characters or more")
 _OWNER_DISCORD_ID = "100000000000000001"
@@ -39,7 +40,7 @@ def postgres_conninfo() -> Iterator[str]:
     # pytest's own folders are closed to other users, and as root the server runs under another one.
     folder = Path(tempfile.mkdtemp(prefix="bookmark-tests-"))
     folder.chmod(0o711)
-    server = EmbeddedPostgres(folder / "data", serve=True, settings=_QUICK_SETTINGS)
+    server = EmbeddedPostgres(folder, serve=True, settings=_QUICK_SETTINGS)
     trio.run(server.start)
     try:
         yield server.conninfo
