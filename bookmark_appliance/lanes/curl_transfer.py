@@ -1,7 +1,7 @@
 """One browser-like HTTPS request at a time through curl_cffi: limits, trust and routing, no rule of the domain.
 
-`CAINFO_BLOB` and `CONNECT_TO` want pointers that curl_cffi's own `setopt` does not pass (TRAPS 34), so they are set
-through its binding; the tests run both.
+`CAINFO_BLOB`, `CONNECT_TO` and `PREREQFUNCTION` want pointers that curl_cffi's own `setopt` does not pass (TRAPS 34),
+so they are set through its binding; the tests run all three.
 """
 
 import io
@@ -31,6 +31,7 @@ _REASONS: Final = {
     18: "body shorter than announced",
     28: "no answer in time",
     35: "TLS handshake failed",
+    42: "not answered at the first try",
     52: "empty answer",
     56: "connection broken",
     60: "certificate not accepted",
@@ -41,6 +42,9 @@ _REASONS: Final = {
 
 _ENCODINGS: Final = "gzip, deflate, br, zstd"
 """As Chrome sends it. Set again, because the profile alone only asks for them and does not decompress."""
+
+_GO_ON, _ABORT = 0, 1
+"""What a CURLOPT_PREREQFUNCTION answers."""
 
 _UNPRINTABLE = re.compile(rb"[^\x21-\x7e]")
 
@@ -116,6 +120,8 @@ class Transfer:
         self._multi = CurlMulti()
         self._easy = Curl()
         self._connect_to = ffi.NULL
+        self._asked = False
+        self._before_request = ffi.callback("int(void *, char *, char *, int, int)", self._allow_one)
 
     def set_up(self, host: str, headers: Mapping[str, str]) -> None:
         """Set what all requests share. Raises ClientUnusable and curl_cffi's CurlError."""
@@ -143,17 +149,24 @@ class Transfer:
             to = f"[{address}]" if ":" in address else address
             self._connect_to = lib.curl_slist_append(self._connect_to, f"{name}:443:{to}:{port}".encode())
         self._set_pointer(CurlOpt.CONNECT_TO, self._connect_to)
+        self._set_pointer(CurlOpt.PREREQFUNCTION, self._before_request)
+
+    def _allow_one(self, *_: Any) -> int:
+        # Up to five times curl asks again by itself, at once: after REFUSED_STREAM, or when a kept connection died.
+        allowed, self._asked = not self._asked, True
+        return _GO_ON if allowed else _ABORT
 
     def _set_pointer(self, option: CurlOpt, pointer: Any) -> None:
         if code := lib._curl_easy_setopt(self._easy._curl, option, pointer):
             raise ClientUnusable(f"curl refused {option.name} ({code})")
 
     async def get(self, target: str) -> Answer:
-        """GET `target` (path and query), byte for byte; what may not stand in a request line is percent-encoded.
+        """Ask for `target` (path and query) once, byte for byte; what can't stand in a request line is percent-encoded.
 
         A body longer than the limit is cut off there and the rest never read. Raises TransportFailure.
         """
         self._intake = intake = _Intake(self._body_limit)
+        self._asked = False
         # Not as part of URL: there curl turns %c3 into %C3 and squeezes dot segments.
         self._easy.setopt(CurlOpt.REQUEST_TARGET, _wire_target(target))
         code = await self._multi.perform(self._easy._curl)
