@@ -131,6 +131,7 @@ class Transfer:
             (CurlOpt.URL, f"https://{host}/"),
             (CurlOpt.PROTOCOLS_STR, "https"),
             (CurlOpt.FOLLOWLOCATION, 0),
+            (CurlOpt.FORBID_REUSE, 1),  # a kept connection may die while a hop waits for its turn
             (CurlOpt.PROXY, ""),  # unset, curl takes the environment's
             (CurlOpt.COOKIEFILE, ""),  # cookies in memory, for the hops of one fetch
             (CurlOpt.NOSIGNAL, 1),
@@ -152,7 +153,7 @@ class Transfer:
         self._set_pointer(CurlOpt.PREREQFUNCTION, self._before_request)
 
     def _allow_one(self, *_: Any) -> int:
-        # Up to five times curl asks again by itself, at once: after REFUSED_STREAM, or when a kept connection died.
+        # Up to five times curl asks again by itself, at once: after REFUSED_STREAM for one.
         allowed, self._asked = not self._asked, True
         return _GO_ON if allowed else _ABORT
 
