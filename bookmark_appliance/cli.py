@@ -230,8 +230,6 @@ def probe(
     place: _Place,
 ) -> None:
     """Read one Series page as a Lane does, and print what it says as JSON."""
-    import trio
-
     from bookmark_appliance import probe as probing
     from bookmark_appliance.lanes.sites import SITES
 
@@ -243,7 +241,7 @@ def probe(
     elif status is not None or headers:
         raise click.UsageError("--status and --header describe a saved body: give --file as well")
     else:
-        read = trio.run(probing.read_live, site, series_url, place.settings())
+        read = probing.read_live(site, series_url, place.settings())
     click.echo(probing.line(site, series_url, read))
 
 
