@@ -261,6 +261,20 @@ def test_without_the_right_to_install_chromium_the_command_is_named(monkeypatch:
     )
 
 
+def test_the_demo_takes_the_place_of_the_build(tmp_path: Path) -> None:
+    """Else Ctrl-C would end the demo before it has stopped what it started."""
+    checkout = tmp_path / "checkout"
+    (checkout / "tests").mkdir(parents=True)
+    (checkout / "tests" / "demo.py").write_text("import os, sys; print(os.getpid(), sys.argv[1:])")
+    shutil.copy(ROOT / "build.py", checkout)
+    shutil.copytree(ROOT / "bookmark_appliance", checkout / "bookmark_appliance")
+    (checkout / "requirements-dev.lock").touch()
+    demo = [sys.executable, "build.py", "demo", "x"]
+    with subprocess.Popen(demo, cwd=checkout, stdout=subprocess.PIPE, text=True) as process:
+        told, _ = process.communicate(timeout=120)
+    assert told.splitlines()[-1] == f"{process.pid} ['x']"
+
+
 @pytest.mark.parametrize("squatter", ["link", "writable", "file"])
 def test_a_folder_that_others_could_write_to_is_never_trusted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, squatter: str
