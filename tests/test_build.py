@@ -22,9 +22,9 @@ from bookmark_appliance import zipapp_cache, zipapp_main
 from bookmark_appliance.postgres.polling import until
 
 ROOT = Path(__file__).parent.parent
-FIRST_START_CPU_SECONDS = 3.0
-WARM_START_CPU_SECONDS = 1.0
-"""The figures to reach are wall time of a whole start; processor time is what a busy machine leaves as it is."""
+FIRST_START_CPU_SECONDS = 6.0
+WARM_START_CPU_SECONDS = 1.5
+"""A whole start is promised in as much wall time. Measured 2026-11: 1.7 and 0.3 s; a busy machine adds to it."""
 
 
 @pytest.fixture(scope="session")
@@ -132,9 +132,9 @@ def test_a_build_is_the_same_byte_for_byte_from_another_folder(pyz: Path, tmp_pa
     ("patch", "sentence"),
     [
         ("sys.version_info = (3, 12, 1, 'final', 0)", "this is cpython 3.12 on Linux"),
-        ("sys.version_info = (2, 7, 18, 'final', 0)", "start it with: python3.11 "),
+        ("sys.version_info = (2, 7, 18, 'final', 0)", "Start it with python3.11 on such a machine"),
         ("os.uname = lambda: ('Linux', '', '', '', 'riscv64')", "this is cpython 3.11 on Linux riscv64"),
-        ("os.confstr = lambda name: 'glibc 2.5'", "with glibc 2.5. Please build it on this machine"),
+        ("os.confstr = lambda name: 'glibc 2.5'", "with glibc 2.5. Start it with"),
         ("os.confstr = lambda name: None", "with another C library than glibc"),
     ],
 )
