@@ -73,7 +73,10 @@ def main(arguments: list[str]) -> None:
     elif command == "test":
         test(rest)
     elif command in ("demo", "bench"):
-        raise SystemExit(subprocess.run([development_python(), "-m", f"tests.{command}", *rest], cwd=ROOT).returncode)
+        python = development_python()
+        os.chdir(ROOT)
+        # In our place, so that Ctrl-C reaches it alone and it can stop what it started.
+        os.execv(python, [python, "-m", f"tests.{command}", *rest])  # noqa: S606
     else:
         print(__doc__, file=sys.stderr)
         raise SystemExit(2)

@@ -16,13 +16,10 @@ from typing import Any, TypeVar
 import click
 
 from bookmark_appliance.config import process_settings
+from bookmark_appliance.exit_codes import FAILED, USAGE, explain
 from bookmark_appliance.lanes.page import MAX_BODY_BYTES
 from bookmark_appliance.setting_values import decimal
 from bookmark_appliance.settings import Settings
-
-FAILED = 1
-USAGE = 2
-"""Exit codes; the others are in exit_codes."""
 
 T = TypeVar("T")
 
@@ -51,8 +48,6 @@ def run(arguments: list[str]) -> int:
 
 
 def _end_with(error: BaseException) -> int:
-    from bookmark_appliance.exit_codes import explain
-
     ended = explain(error)
     if ended is None:
         # Through the log, which hides secrets and keeps the traceback in one record.
@@ -89,15 +84,21 @@ class _Place:
             logging.getLogger(__name__).warning(line)
         return settings
 
-    def run(self, command: Callable[..., Awaitable[T]], *arguments: object) -> T:
-        """Run `command(settings, *arguments)`, which needs the data folder."""
+    def with_storage(self, act: Callable[..., Awaitable[T]], *arguments: object) -> T:
+        """Run `act(connection, settings, *arguments)` in one transaction on the database of the data folder."""
         import trio
 
         from bookmark_appliance.data_folder import prepare_folders
+        from bookmark_appliance.storage import open_storage
 
         settings = self.settings()
         prepare_folders(settings)
-        return trio.run(command, settings, *arguments)
+
+        async def run() -> T:
+            async with open_storage(settings) as storage, storage.database.transaction() as connection:
+                return await act(connection, storage.settings, *arguments)
+
+        return trio.run(run)
 
 
 def _has_place(command: Callable[..., None]) -> Callable[..., None]:
@@ -134,14 +135,13 @@ def serve(place: _Place) -> None:
 @_has_place
 def migrate(place: _Place) -> None:
     """Bring the database up to date and exit."""
-    from bookmark_appliance.storage import Storage, open_storage
+    from bookmark_appliance.versions import schema_version
 
-    async def up_to_date(settings: Settings) -> Storage:
-        async with open_storage(settings) as storage:
-            return storage
+    async def nothing_more(*_: object) -> None:
+        pass
 
-    reached = place.run(up_to_date).schema_version
-    click.echo(f"the database is at version {reached}", err=True)
+    place.with_storage(nothing_more)
+    click.echo(f"the database is at version {schema_version()}", err=True)
 
 
 @commands.group()
@@ -168,7 +168,7 @@ def readers_list(place: _Place) -> None:
     """Print every Reader, a line of JSON each."""
     from bookmark_appliance import reader_commands
 
-    for reader in place.run(reader_commands.list_all):
+    for reader in place.with_storage(reader_commands.list_all):
         click.echo(json.dumps(reader_commands.as_json(reader)))
 
 
@@ -179,7 +179,7 @@ def readers_add(discord_id: str, place: _Place) -> None:
     """Make a Reader, if there is none of this id, and print it."""
     from bookmark_appliance import reader_commands
 
-    reader = place.run(reader_commands.add, discord_id)
+    reader = place.with_storage(reader_commands.add, discord_id)
     click.echo(json.dumps(reader_commands.as_json(reader)))
 
 
@@ -190,7 +190,7 @@ def readers_credential(discord_id: str, place: _Place) -> None:
     """Print the credential that a Reader's scripts hold."""
     from bookmark_appliance import reader_commands
 
-    click.echo(place.run(reader_commands.credential, discord_id).reveal())
+    click.echo(place.with_storage(reader_commands.credential, discord_id).reveal())
 
 
 @readers.command("rotate")
@@ -200,7 +200,7 @@ def readers_rotate(discord_id: str, place: _Place) -> None:
     """Give a Reader a new credential and print it; the old one is refused at once."""
     from bookmark_appliance import reader_commands
 
-    click.echo(place.run(reader_commands.rotate, discord_id).reveal())
+    click.echo(place.with_storage(reader_commands.rotate, discord_id).reveal())
 
 
 @readers.command("revoke")
@@ -210,7 +210,7 @@ def readers_revoke(discord_id: str, place: _Place) -> None:
     """End a Reader's sessions: they sign in again, their scripts go on."""
     from bookmark_appliance import reader_commands
 
-    ended = place.run(reader_commands.revoke, discord_id)
+    ended = place.with_storage(reader_commands.revoke, discord_id)
     click.echo(f"sessions ended: {ended}", err=True)
 
 
@@ -230,8 +230,6 @@ def probe(
     place: _Place,
 ) -> None:
     """Read one Series page as a Lane does, and print what it says as JSON."""
-    import trio
-
     from bookmark_appliance import probe as probing
     from bookmark_appliance.lanes.sites import SITES
 
@@ -243,7 +241,7 @@ def probe(
     elif status is not None or headers:
         raise click.UsageError("--status and --header describe a saved body: give --file as well")
     else:
-        read = trio.run(probing.read_live, site, series_url, place.settings())
+        read = probing.read_live(site, series_url, place.settings())
     click.echo(probing.line(site, series_url, read))
 
 

@@ -1,33 +1,13 @@
-"""What ended a command, as an exit code and a line of words (docs/INTERFACE.md).
-
-Loaded when a command has failed, since it knows the errors of every room.
-"""
+"""What ended a command, as an exit code and a line of words (docs/INTERFACE.md)."""
 
 from collections.abc import Iterator
 
-import click
-import psycopg
-
-from bookmark_appliance.database import DatabaseError
-from bookmark_appliance.postgres.files import EmbeddedRefused
-from bookmark_appliance.reader_commands import UnknownReader
 from bookmark_appliance.settings import SettingsError
 
-CHECK_FAILED = 1
+FAILED = 1
 USAGE = 2
 DATABASE = 3
 INTERRUPTED = 130
-
-_CODES: dict[type[BaseException], int] = {
-    KeyboardInterrupt: INTERRUPTED,
-    click.Abort: INTERRUPTED,
-    SettingsError: USAGE,
-    EmbeddedRefused: USAGE,
-    DatabaseError: DATABASE,
-    psycopg.OperationalError: DATABASE,
-    UnknownReader: CHECK_FAILED,
-}
-"""The first kind that fits counts."""
 
 
 def explain(error: BaseException) -> tuple[int, str] | None:
@@ -51,7 +31,24 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
 
 
 def _code(error: BaseException) -> int | None:
-    return next((code for kind, code in _CODES.items() if isinstance(error, kind)), None)
+    # Here, since they are the errors of every room: a command that ends well loads only what it ran.
+    import click
+    import psycopg
+
+    from bookmark_appliance.database import DatabaseError
+    from bookmark_appliance.postgres.files import EmbeddedRefused
+    from bookmark_appliance.reader_commands import UnknownReader
+
+    match error:
+        case KeyboardInterrupt() | click.Abort():
+            return INTERRUPTED
+        case SettingsError() | EmbeddedRefused():
+            return USAGE
+        case DatabaseError() | psycopg.OperationalError():
+            return DATABASE
+        case UnknownReader():
+            return FAILED
+    return None
 
 
 def _words(error: BaseException) -> str:

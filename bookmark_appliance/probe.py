@@ -1,9 +1,11 @@
 """`probe`: one Series page, read or given as a saved body, judged as a Lane judges it and told in one line of JSON."""
 
+import fcntl
 import json
 import time
 from collections.abc import Mapping
 from itertools import chain, repeat
+from pathlib import Path
 
 import trio
 
@@ -12,14 +14,14 @@ from bookmark_appliance.config import Settings
 from bookmark_appliance.lanes.address_gate import fetchable
 from bookmark_appliance.lanes.judgement import judge_page
 from bookmark_appliance.lanes.outcome import Outcome
-from bookmark_appliance.lanes.page import MAX_BODY_BYTES, Page
-from bookmark_appliance.lanes.page_fetcher import FetcherUnavailable, PageFetcher
+from bookmark_appliance.lanes.page import MAX_BODY_BYTES, FetcherUnavailable, Page
+from bookmark_appliance.lanes.page_fetcher import PageFetcher
 from bookmark_appliance.lanes.routing import route
 from bookmark_appliance.lanes.series_read import UNFETCHABLE, SeriesRead, SeriesReader
 from bookmark_appliance.lanes.site import Site
 
 PAUSE_SECONDS = 1.0
-"""Before each redirect hop: a Site is asked once a second at most (LANE-056), and a probe has no database to ask."""
+"""Before each request: a Site is asked once a second at most (LANE-056), and a probe has no database to ask."""
 
 
 def judge_body(site: Site, series_url: str, status: int, headers: Mapping[str, str], body: bytes) -> SeriesRead:
@@ -36,20 +38,25 @@ def judge_body(site: Site, series_url: str, status: int, headers: Mapping[str, s
     return SeriesRead(judgement, status, len(kept), round((time.perf_counter() - started) * SECOND_MS))
 
 
-async def read_live(site: Site, series_url: str, settings: Settings) -> SeriesRead:
-    """The read that a Lane makes, over the routes that this machine has."""
+def read_live(site: Site, series_url: str, settings: Settings) -> SeriesRead:
+    """The read that a Lane makes, over the routes that this machine has. Probes of one build take turns."""
+    way = route(site, browser_usable=False)
+    if way is None or not fetchable(site, series_url):
+        return UNFETCHABLE
     try:
         fetcher = PageFetcher(fetchable, connect_to=settings.site_connect_to, ca_file=settings.site_ca_file)
     except FetcherUnavailable:
         return UNFETCHABLE
-
+    reader = SeriesReader(SystemClock(), fetcher)
     pauses = chain([0.0], repeat(PAUSE_SECONDS))
 
     async def pause() -> None:
         await trio.sleep(next(pauses))
 
-    reader = SeriesReader(SystemClock(), fetcher)
-    return await reader.read(site, series_url, route(site, browser_usable=False), pause)
+    with Path(__file__).open("rb") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        time.sleep(PAUSE_SECONDS)  # here, so that `ms` is the Site's time
+        return trio.run(reader.read, site, series_url, way, pause)
 
 
 def line(site: Site, series_url: str, read: SeriesRead) -> str:

@@ -20,6 +20,7 @@ IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _HOST_NAME = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*", re.ASCII)
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+_ON, _OFF = {"1", "true", "yes", "on"}, {"0", "false", "no", "off"}
 
 
 def secret(text: str) -> Secret:
@@ -62,19 +63,10 @@ def bind_address(text: str) -> str:
 
 def switch(text: str) -> bool:
     """1 or 0."""
-    try:
-        return {
-            "1": True,
-            "true": True,
-            "yes": True,
-            "on": True,
-            "0": False,
-            "false": False,
-            "no": False,
-            "off": False,
-        }[text.strip().lower()]
-    except KeyError:
-        raise ValueError("must be 1 or 0") from None
+    word = text.strip().lower()
+    if word not in _ON | _OFF:
+        raise ValueError("must be 1 or 0")
+    return word in _ON
 
 
 def database_url(text: str) -> Secret:
@@ -102,9 +94,11 @@ def is_loopback(host: str) -> bool:
 
 def web_address(text: str) -> str:
     """An absolute https address, http only at loopback; kept as it is written, since Discord compares it so."""
-    address = text.strip()
-    _split(address)
-    return address
+    rule = "must be an absolute https address (http only for loopback)"
+    parts = _split(text.strip(), rule, "https", "http")
+    if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
+        raise ValueError(rule)
+    return text.strip()
 
 
 def api_base(text: str) -> str:
@@ -119,43 +113,50 @@ def secret_web_address(text: str) -> Secret:
 
 def base_url(text: str) -> str:
     """An absolute origin, https unless loopback, trailing slashes trimmed (CFG-009, COV-032)."""
-    parts = _split(text.strip().rstrip("/"))
-    if parts.path or parts.query or parts.fragment:
-        raise ValueError("must be an origin alone, such as https://bookmarks.example.org, without a path")
-    return origin_of(parts)
+    web_address(text)
+    rule = "must be an origin alone, such as https://bookmarks.example.org, without a path"
+    return origin_of(_without_path(text, rule, "https", "http"))
 
 
 def origins(text: str) -> tuple[str, ...]:
     """A comma list of origins as a browser sends them."""
-    listed = []
-    for item in _items(text):
-        parts = _split(item.rstrip("/"), insecure=True)
-        if parts.path or parts.query or parts.fragment:
-            raise ValueError("must be a comma list of origins such as https://asurascans.com")
-        listed.append(origin_of(parts))
-    return tuple(dict.fromkeys(listed))
+    rule = "must be a comma list of origins such as https://asurascans.com"
+    return tuple(dict.fromkeys(origin_of(_without_path(item, rule, "https", "http")) for item in _items(text)))
+
+
+def browser_address(text: str) -> str:
+    """`ws://IP:PORT`. Chrome answers 500 to any Host but an IP address or `localhost` (OPERATIONS.md)."""
+    rule = "must be ws://IP:PORT; of host names only localhost, since Chrome refuses any other"
+    parts = _without_path(text, rule, "ws")
+    if not parts.port or not (parts.hostname == "localhost" or _is_ip(parts.hostname or "")):
+        raise ValueError(rule)
+    return origin_of(parts)
 
 
 def origin_of(parts: SplitResult) -> str:
     """`scheme://host[:port]` in the spelling of the `Origin` header: lower case, no default port."""
     host = parts.hostname or ""
-    port_text = "" if parts.port in (None, _DEFAULT_PORTS[parts.scheme]) else f":{parts.port}"
+    port_text = "" if parts.port in (None, _DEFAULT_PORTS.get(parts.scheme)) else f":{parts.port}"
     return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{port_text}"
 
 
-def _split(address: str, *, insecure: bool = False) -> SplitResult:
-    """The parts of an absolute http(s) address without user and password."""
-    rule = "must be an absolute https address (http only for loopback)"
+def _split(address: str, rule: str, *schemes: str) -> SplitResult:
+    """The parts of an absolute address without user and password; raises ValueError with `rule`."""
     try:
         parts = urlsplit(address)
         host, _ = parts.hostname or "", parts.port
     except ValueError:
         raise ValueError(rule) from None
-    if parts.scheme not in _DEFAULT_PORTS or parts.username is not None or re.search(r"[\s\\]", address):
+    if parts.scheme not in schemes or parts.username is not None or re.search(r"[\s\\]", address):
         raise ValueError(rule)
     if not _HOST_NAME.fullmatch(host) and not _is_ip(host):
         raise ValueError(rule)
-    if parts.scheme == "http" and not insecure and not is_loopback(host):
+    return parts
+
+
+def _without_path(text: str, rule: str, *schemes: str) -> SplitResult:
+    parts = _split(text.strip().rstrip("/"), rule, *schemes)
+    if parts.path or parts.query or parts.fragment:
         raise ValueError(rule)
     return parts
 
@@ -174,21 +175,6 @@ def networks(text: str) -> tuple[IPNetwork, ...]:
         return tuple(ipaddress.ip_network(item, strict=False) for item in _items(text))
     except ValueError:
         raise ValueError("must be a comma list of CIDRs such as 10.0.0.0/8") from None
-
-
-def browser_address(text: str) -> str:
-    """`ws://IP:PORT`. Chrome answers 500 to any Host but an IP address or `localhost` (OPERATIONS.md)."""
-    rule = "must be ws://IP:PORT; of host names only localhost, since Chrome refuses any other"
-    address = text.strip().rstrip("/")
-    try:
-        parts = urlsplit(address)
-        host, number = parts.hostname or "", parts.port
-    except ValueError:
-        raise ValueError(rule) from None
-    bare = parts.scheme == "ws" and parts.username is None and not (parts.path or parts.query or parts.fragment)
-    if not bare or not number or not (host == "localhost" or _is_ip(host)):
-        raise ValueError(rule)
-    return f"ws://{f'[{host}]' if ':' in host else host}:{number}"
 
 
 def connections(text: str) -> Mapping[str, tuple[str, int]]:

@@ -16,16 +16,13 @@ def versions() -> dict[str, str | int | None]:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "postgres": _embedded_postgres(),
-        "schema": _schema(),
+        "schema": schema_version(),
     }
 
 
-def _schema() -> int | None:
-    try:
-        folder = resource_folder("sql") / "migrations"
-    except FileNotFoundError:
-        return None
-    return max((int(file.name[:4]) for file in folder.glob("[0-9][0-9][0-9][0-9]_*.sql")), default=None)
+def schema_version() -> int:
+    """The version that this code brings a database to: its steps are numbered from 1, without a gap."""
+    return sum(1 for _ in (resource_folder("sql") / "migrations").iterdir())
 
 
 def _embedded_postgres() -> str | None:

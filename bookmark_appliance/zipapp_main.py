@@ -31,35 +31,23 @@ def this_machine():  # type: () -> dict[str, str]
     }
 
 
-def in_words(machine):  # type: (dict[str, str]) -> str
-    """`cpython 3.11 on Linux x86_64 with glibc 2.36`."""
-    libc = "glibc " + machine["glibc"] if machine["glibc"] else "another C library than glibc"
-    return "%s %s on %s %s with %s" % (
-        machine["implementation"],
-        machine["python"],
-        machine["system"],
-        machine["machine"],
-        libc,
-    )
-
-
 def mismatch(target, here, file):  # type: (dict[str, str], dict[str, str], str) -> str
     """The one line for an operator whose Python or machine is not the one built for; empty when all is well."""
-    differing = [key for key in ("python", "implementation", "system", "machine") if target[key] != here[key]]
-    if _numbers(here["glibc"]) < _numbers(target["glibc"]) or bool(here["glibc"]) != bool(target["glibc"]):
-        differing.append("glibc")
-    if not differing:
+    alike = all(target[key] == here[key] for key in ("python", "implementation", "system", "machine"))
+    if alike and bool(here["glibc"]) == bool(target["glibc"]) and _numbers(here["glibc"]) >= _numbers(target["glibc"]):
         return ""
-    advice = "build it on this machine with: python3 build.py"
-    if differing == ["python"]:
-        advice = "start it with: python%s %s" % (target["python"], file)
-    return "%s is built for %s%s; this is %s. Please %s" % (
+    return "%s is built for %s or newer; this is %s. Start it with python%s on such a machine, or %s" % (
         os.path.basename(file),
-        in_words(target),
-        " or newer" if target["glibc"] else "",
-        in_words(here),
-        advice,
+        _in_words(target),
+        _in_words(here),
+        target["python"],
+        "build it here: python3 build.py",
     )
+
+
+def _in_words(machine):  # type: (dict[str, str]) -> str
+    libc = "glibc " + machine["glibc"] if machine["glibc"] else "another C library than glibc"
+    return "%(implementation)s %(python)s on %(system)s %(machine)s with " % machine + libc
 
 
 def _numbers(version):  # type: (str) -> list[int]

@@ -22,9 +22,9 @@ from bookmark_appliance import zipapp_cache, zipapp_main
 from bookmark_appliance.postgres.polling import until
 
 ROOT = Path(__file__).parent.parent
-FIRST_START_CPU_SECONDS = 3.0
-WARM_START_CPU_SECONDS = 1.0
-"""The figures to reach are wall time of a whole start; processor time is what a busy machine leaves as it is."""
+FIRST_START_CPU_SECONDS = 6.0
+WARM_START_CPU_SECONDS = 1.5
+"""A whole start is promised in as much wall time. Measured 2026-11: 1.7 and 0.3 s; a busy machine adds to it."""
 
 
 @pytest.fixture(scope="session")
@@ -132,9 +132,9 @@ def test_a_build_is_the_same_byte_for_byte_from_another_folder(pyz: Path, tmp_pa
     ("patch", "sentence"),
     [
         ("sys.version_info = (3, 12, 1, 'final', 0)", "this is cpython 3.12 on Linux"),
-        ("sys.version_info = (2, 7, 18, 'final', 0)", "start it with: python3.11 "),
+        ("sys.version_info = (2, 7, 18, 'final', 0)", "Start it with python3.11 on such a machine"),
         ("os.uname = lambda: ('Linux', '', '', '', 'riscv64')", "this is cpython 3.11 on Linux riscv64"),
-        ("os.confstr = lambda name: 'glibc 2.5'", "with glibc 2.5. Please build it on this machine"),
+        ("os.confstr = lambda name: 'glibc 2.5'", "with glibc 2.5. Start it with"),
         ("os.confstr = lambda name: None", "with another C library than glibc"),
     ],
 )
@@ -259,6 +259,20 @@ def test_without_the_right_to_install_chromium_the_command_is_named(monkeypatch:
     assert build.install_chromium() == (
         "Chromium is missing, install it with: apt-get install --yes --no-install-recommends chromium (as root)"
     )
+
+
+def test_the_demo_takes_the_place_of_the_build(tmp_path: Path) -> None:
+    """Else Ctrl-C would end the demo before it has stopped what it started."""
+    checkout = tmp_path / "checkout"
+    (checkout / "tests").mkdir(parents=True)
+    (checkout / "tests" / "demo.py").write_text("import os, sys; print(os.getpid(), sys.argv[1:])")
+    shutil.copy(ROOT / "build.py", checkout)
+    shutil.copytree(ROOT / "bookmark_appliance", checkout / "bookmark_appliance")
+    (checkout / "requirements-dev.lock").touch()
+    demo = [sys.executable, "build.py", "demo", "x"]
+    with subprocess.Popen(demo, cwd=checkout, stdout=subprocess.PIPE, text=True) as process:
+        told, _ = process.communicate(timeout=120)
+    assert told.splitlines()[-1] == f"{process.pid} ['x']"
 
 
 @pytest.mark.parametrize("squatter", ["link", "writable", "file"])

@@ -1,6 +1,7 @@
 import json
 import os
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -177,3 +178,16 @@ async def test_a_live_page_is_read_as_a_lane_reads_it() -> None:
         line = await probe(sites, "asura", address)
         assert (line["outcome"], line["status"], line["bytes"]) == ("errors", None, None)
         assert len(sites.requests_to("asura")) == 2
+
+
+async def test_probes_of_one_site_are_a_second_apart() -> None:
+    """LANE-056: in a shell loop and side by side, each request of a redirect too."""
+    async with simulated_sites() as sites:
+        series = sites.world.add("asura", "brass-garden", chapters=180)
+        stale = f"https://asurascans.com{series.target[:-8]}00000000"
+        async with trio.open_nursery() as nursery:
+            for _ in range(2):
+                nursery.start_soon(probe, sites, "asura", stale)
+        times = [request.at for request in sites.requests_to("asura")]
+    assert len(times) == 4
+    assert all(later - earlier >= 0.999 for earlier, later in pairwise(times))

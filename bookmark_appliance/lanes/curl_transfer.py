@@ -1,7 +1,7 @@
 """One browser-like HTTPS request at a time through curl_cffi: limits, trust and routing, no rule of the domain.
 
-`CAINFO_BLOB` and `CONNECT_TO` want pointers that curl_cffi's own `setopt` does not pass (TRAPS 34), so they are set
-through its binding; the tests run both.
+`CAINFO_BLOB`, `CONNECT_TO` and `PREREQFUNCTION` want pointers that curl_cffi's own `setopt` does not pass (TRAPS 34),
+so they are set through its binding; the tests run all three.
 """
 
 import io
@@ -9,7 +9,6 @@ import re
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +17,7 @@ from curl_cffi.const import CurlInfo, CurlOpt
 from curl_cffi.curl import CURL_WRITEFUNC_ERROR, DEFAULT_CACERT, Curl, CurlError
 
 from bookmark_appliance.lanes.curl_multi import CurlMulti
-from bookmark_appliance.lanes.page import TransportFailure
+from bookmark_appliance.lanes.page import FetcherUnavailable, Page, TransportFailure
 
 MAX_HEADER_BYTES: Final = 64 * 1024
 """Of one answer, interim answers and trailers included; curl's own limit is 300 kB."""
@@ -31,6 +30,7 @@ _REASONS: Final = {
     18: "body shorter than announced",
     28: "no answer in time",
     35: "TLS handshake failed",
+    42: "not answered at the first try",
     52: "empty answer",
     56: "connection broken",
     60: "certificate not accepted",
@@ -42,134 +42,111 @@ _REASONS: Final = {
 _ENCODINGS: Final = "gzip, deflate, br, zstd"
 """As Chrome sends it. Set again, because the profile alone only asks for them and does not decompress."""
 
+_GO_ON, _ABORT = 0, 1
+"""What a CURLOPT_PREREQFUNCTION answers."""
+
+_BEFORE_TARGET = re.compile(r"^(?:[A-Za-z][A-Za-z0-9+.-]*:)?(?://[^/?#]*)?")
 _UNPRINTABLE = re.compile(rb"[^\x21-\x7e]")
 
 
-@dataclass(frozen=True, slots=True)
-class Client:
-    """How every request is made.
+class CurlClient:
+    """How every request is made."""
 
-    `trust` holds PEM. `connect_to` maps a host to the (address, port) to connect to; the name that is
-    verified stays the host's.
-    """
+    def __init__(self, profile: str, ca_file: Path | None, connect_to: Mapping[str, tuple[str, int]]) -> None:
+        """Trust the machine's own anchors and those of `ca_file` (PEM); tried once, without a connection.
 
-    profile: str
-    trust: bytes
-    connect_to: Mapping[str, tuple[str, int]]
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """One answer, redirects included. Header names are lower-case, the last of a repeated one counts."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-    truncated: bool
-
-
-class ClientUnusable(Exception):
-    """libcurl refused an option, or there are no trust anchors: nothing can be asked."""
-
-
-def build_client(profile: str, ca_file: Path | None, connect_to: Mapping[str, tuple[str, int]]) -> Client:
-    """A client that trusts the machine's own anchors and those of `ca_file` (PEM), tried once without a connection.
-
-    Raises ClientUnusable.
-    """
-    try:
-        trust = Path(DEFAULT_CACERT).read_bytes()
-        if ca_file is not None:
-            ssl.create_default_context(cafile=ca_file)  # refuses a file without anchors; curl would not
-            trust += b"\n" + ca_file.read_bytes()
-    except OSError as error:
-        raise ClientUnusable(f"trust anchors: {error}") from error
-    client = Client(profile, trust, dict(connect_to))
-    with open_transfer(client, "localhost", {}, 0):
-        return client
-
-
-@contextmanager
-def open_transfer(client: Client, host: str, headers: Mapping[str, str], body_limit: int) -> Iterator["Transfer"]:
-    """A connection's worth of requests to `https://<host>`; its connection and its cookies end with it.
-
-    `headers` go out beside the profile's own. Raises ClientUnusable.
-    """
-    transfer = Transfer(client, body_limit)
-    try:
+        `connect_to` maps a host to the (address, port) to connect to; the name that is verified stays the host's.
+        Raises FetcherUnavailable.
+        """
+        self._profile = profile
+        self._trust = _trust_anchors(ca_file)
+        # struct curl_blob { void *data; size_t len; unsigned flags; }, which curl_cffi does not declare. With flags 0
+        # curl reads our bytes in place.
+        data = int(ffi.cast("uintptr_t", ffi.from_buffer(self._trust)))
+        self._trust_blob = ffi.new("uintptr_t[3]", [data, len(self._trust), 0])
+        connections = ffi.NULL
+        for host, (address, port) in connect_to.items():
+            to = f"[{address}]" if ":" in address else address
+            connections = lib.curl_slist_append(connections, f"{host}:443:{to}:{port}".encode())
+        self._connections = ffi.gc(connections, lib.curl_slist_free_all)
         try:
-            transfer.set_up(host, headers)
+            with self.open("localhost", {}, 0):
+                pass
         except CurlError as error:
-            raise ClientUnusable(str(error)) from error
-        yield transfer
-    finally:
-        transfer.close()
+            raise FetcherUnavailable(str(error)) from error
+
+    @contextmanager
+    def open(self, host: str, headers: Mapping[str, str], body_limit: int) -> Iterator["Transfer"]:
+        """Requests to `https://<host>`, one after another, that share their cookies; `headers` go out with each."""
+        transfer = Transfer(body_limit)
+        try:
+            if transfer.easy.impersonate(self._profile) != 0:
+                raise CurlError(f"browser profile {self._profile!r} is unknown to this curl_cffi")
+            for option, value in (
+                (CurlOpt.URL, f"https://{host}/"),
+                (CurlOpt.PROTOCOLS_STR, "https"),
+                (CurlOpt.FOLLOWLOCATION, 0),
+                (CurlOpt.FORBID_REUSE, 1),  # a kept connection may die while a hop waits for its turn
+                (CurlOpt.PROXY, ""),  # unset, curl takes the environment's
+                (CurlOpt.COOKIEFILE, ""),  # cookies in memory
+                (CurlOpt.NOSIGNAL, 1),
+                (CurlOpt.ACCEPT_ENCODING, _ENCODINGS),
+                (CurlOpt.HTTPHEADER, [_header_line(name, value) for name, value in headers.items()]),
+            ):
+                transfer.easy.setopt(option, value)
+            transfer.set_pointer(CurlOpt.CAINFO_BLOB, ffi.cast("void *", self._trust_blob))
+            transfer.set_pointer(CurlOpt.CONNECT_TO, self._connections)
+            yield transfer
+        finally:
+            transfer.close()
 
 
 class Transfer:
-    """See `open_transfer`. Not for two tasks at once."""
+    """See `CurlClient.open`. Not for two tasks at once."""
 
-    def __init__(self, client: Client, body_limit: int) -> None:
-        self._client = client
+    def __init__(self, body_limit: int) -> None:
+        self.easy = Curl()
+        self._multi = CurlMulti()
         self._body_limit = body_limit
         self._intake = _Intake(body_limit)
-        self._multi = CurlMulti()
-        self._easy = Curl()
-        self._connect_to = ffi.NULL
+        self._asked = False
+        self._before_request = ffi.callback("int(void *, char *, char *, int, int)", self._allow_one)
+        self.easy.setopt(CurlOpt.HEADERFUNCTION, lambda line: self._intake.take_header(line))
+        self.easy.setopt(CurlOpt.WRITEFUNCTION, lambda chunk: self._intake.take_body(chunk))
+        self.set_pointer(CurlOpt.PREREQFUNCTION, self._before_request)
 
-    def set_up(self, host: str, headers: Mapping[str, str]) -> None:
-        """Set what all requests share. Raises ClientUnusable and curl_cffi's CurlError."""
-        if self._easy.impersonate(self._client.profile) != 0:
-            raise ClientUnusable(f"browser profile {self._client.profile!r} is unknown to this curl_cffi")
-        for option, value in (
-            (CurlOpt.URL, f"https://{host}/"),
-            (CurlOpt.PROTOCOLS_STR, "https"),
-            (CurlOpt.FOLLOWLOCATION, 0),
-            (CurlOpt.PROXY, ""),  # unset, curl takes the environment's
-            (CurlOpt.COOKIEFILE, ""),  # cookies in memory, for the hops of one fetch
-            (CurlOpt.NOSIGNAL, 1),
-            (CurlOpt.ACCEPT_ENCODING, _ENCODINGS),
-            (CurlOpt.HTTPHEADER, [_header_line(name, value) for name, value in headers.items()]),
-            (CurlOpt.HEADERFUNCTION, lambda line: self._intake.take_header(line)),
-            (CurlOpt.WRITEFUNCTION, lambda chunk: self._intake.take_body(chunk)),
-        ):
-            self._easy.setopt(option, value)
-        # struct curl_blob { void *data; size_t len; unsigned flags; }, which curl_cffi does not declare. With flags 0
-        # curl reads our bytes in place: the client keeps them alive.
-        trust = self._client.trust
-        blob = ffi.new("uintptr_t[3]", [int(ffi.cast("uintptr_t", ffi.from_buffer(trust))), len(trust), 0])
-        self._set_pointer(CurlOpt.CAINFO_BLOB, ffi.cast("void *", blob))
-        for name, (address, port) in self._client.connect_to.items():
-            to = f"[{address}]" if ":" in address else address
-            self._connect_to = lib.curl_slist_append(self._connect_to, f"{name}:443:{to}:{port}".encode())
-        self._set_pointer(CurlOpt.CONNECT_TO, self._connect_to)
+    def set_pointer(self, option: CurlOpt, pointer: Any) -> None:
+        """Set an option to a pointer, which the caller keeps alive. Raises CurlError."""
+        if code := lib._curl_easy_setopt(self.easy._curl, option, pointer):
+            raise CurlError(f"curl refused {option.name} ({code})")
 
-    def _set_pointer(self, option: CurlOpt, pointer: Any) -> None:
-        if code := lib._curl_easy_setopt(self._easy._curl, option, pointer):
-            raise ClientUnusable(f"curl refused {option.name} ({code})")
+    def _allow_one(self, *_: Any) -> int:
+        # Up to five times curl asks again by itself, at once: after REFUSED_STREAM for one.
+        allowed, self._asked = not self._asked, True
+        return _GO_ON if allowed else _ABORT
 
-    async def get(self, target: str) -> Answer:
-        """GET `target` (path and query), byte for byte; what may not stand in a request line is percent-encoded.
+    async def get(self, address: str) -> Page:
+        """Ask once for path and query of `address`, byte for byte; what can't stand in a request line is encoded.
 
         A body longer than the limit is cut off there and the rest never read. Raises TransportFailure.
         """
         self._intake = intake = _Intake(self._body_limit)
+        self._asked = False
         # Not as part of URL: there curl turns %c3 into %C3 and squeezes dot segments.
-        self._easy.setopt(CurlOpt.REQUEST_TARGET, _wire_target(target))
-        code = await self._multi.perform(self._easy._curl)
+        self.easy.setopt(CurlOpt.REQUEST_TARGET, _wire_target(address))
+        code = await self._multi.perform(self.easy._curl)
         if intake.headers_too_long:
             raise TransportFailure("header block too long")
         if code != 0 and not intake.truncated:
             raise TransportFailure(_REASONS.get(code, f"transfer failed (curl {code})"))
-        status = self._easy.getinfo(CurlInfo.RESPONSE_CODE)
+        status = self.easy.getinfo(CurlInfo.RESPONSE_CODE)
         assert isinstance(status, int)
-        return Answer(status, intake.headers, intake.body(), intake.truncated)
+        return Page(status, intake.headers, intake.body.getvalue(), address, intake.truncated)
 
     def close(self) -> None:
         """Close the connection and free what libcurl holds."""
         self._multi.close()
-        self._easy.close()
-        lib.curl_slist_free_all(self._connect_to)
+        self.easy.close()
 
 
 class _Intake:
@@ -180,7 +157,7 @@ class _Intake:
         self.headers_too_long = False
         self.truncated = False
         self._header_bytes = 0
-        self._body = io.BytesIO()
+        self.body = io.BytesIO()
         self._room = body_limit
 
     def take_header(self, line: bytes) -> int:
@@ -196,15 +173,23 @@ class _Intake:
         return len(line)
 
     def take_body(self, chunk: bytes) -> int:
-        self._body.write(chunk[: self._room])
+        self.body.write(chunk[: self._room])
         if len(chunk) > self._room:
             self.truncated = True
             return CURL_WRITEFUNC_ERROR
         self._room -= len(chunk)
         return len(chunk)
 
-    def body(self) -> bytes:
-        return self._body.getvalue()
+
+def _trust_anchors(ca_file: Path | None) -> bytes:
+    try:
+        anchors = Path(DEFAULT_CACERT).read_bytes()
+        if ca_file is not None:
+            ssl.create_default_context(cafile=ca_file)  # refuses a file without anchors; curl would not
+            anchors += b"\n" + ca_file.read_bytes()
+    except OSError as error:
+        raise FetcherUnavailable(f"trust anchors: {error}") from error
+    return anchors
 
 
 def _header_line(name: str, value: str) -> bytes:
@@ -214,5 +199,7 @@ def _header_line(name: str, value: str) -> bytes:
     return f"{name}: {value}".encode("latin-1")
 
 
-def _wire_target(target: str) -> bytes:
-    return _UNPRINTABLE.sub(lambda found: b"%%%02X" % ord(found[0]), target.encode())
+def _wire_target(address: str) -> bytes:
+    target = _BEFORE_TARGET.sub("", address).partition("#")[0]
+    rooted = target if target.startswith("/") else f"/{target}"
+    return _UNPRINTABLE.sub(lambda found: b"%%%02X" % ord(found[0]), rooted.encode())

@@ -52,3 +52,7 @@ class BrowserLost(PageError):
 
 class ChallengeHeld(PageError):
     """The challenge did not clear within the browser's time (BRO-010)."""
+
+
+class FetcherUnavailable(Exception):
+    """The plain client can't be built on this machine; the service goes on without it (OPS-004)."""

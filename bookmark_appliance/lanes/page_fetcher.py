@@ -5,10 +5,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
+from urllib.parse import urljoin
 
 import trio
 
-from bookmark_appliance.lanes.page import MAX_BODY_BYTES, Page, TransportFailure, Unfetchable
+from bookmark_appliance.lanes.page import MAX_BODY_BYTES, FetcherUnavailable, Page, TransportFailure, Unfetchable
 from bookmark_appliance.lanes.site import Site
 
 PROFILE: Final = "chrome152"
@@ -22,12 +23,6 @@ MAX_REDIRECTS: Final = 5
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
-_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)?(//[^/?#]*)?([^?#]*)(\?[^#]*)?(#.*)?", re.DOTALL)
-"""Scheme, authority, path, query, fragment, each with its marks (RFC 3986, appendix B); matches any text."""
-
-
-class FetcherUnavailable(Exception):
-    """The plain client can't be built on this machine; the service goes on without it (OPS-004)."""
 
 
 class PageFetcher:
@@ -51,14 +46,10 @@ class PageFetcher:
         self._fetch_seconds = fetch_seconds
         try:
             # Here, not above: where its binary can't be loaded the appliance still starts.
-            from bookmark_appliance.lanes import curl_transfer
+            from bookmark_appliance.lanes.curl_transfer import CurlClient
         except ImportError as error:
             raise FetcherUnavailable(str(error)) from error
-        try:
-            self._client = curl_transfer.build_client(profile, ca_file, connect_to)
-        except curl_transfer.ClientUnusable as error:
-            raise FetcherUnavailable(str(error)) from error
-        self._open_transfer = curl_transfer.open_transfer
+        self._client = CurlClient(profile, ca_file, connect_to)
 
     async def fetch(
         self,
@@ -78,61 +69,36 @@ class PageFetcher:
         if not self._fetchable(site, address):
             raise Unfetchable("address refused")
         seconds_left = self._fetch_seconds
-        with self._open_transfer(self._client, site.host, headers, MAX_BODY_BYTES) as transfer:
+        with self._client.open(site.host, headers, MAX_BODY_BYTES) as transfer:
             for _ in range(1 + MAX_REDIRECTS):
                 await before_request()
                 started = trio.current_time()
                 with trio.move_on_after(seconds_left) as deadline:
                     # The host is the Site's own whatever two parsers make of the address: only its target is used.
-                    answer = await transfer.get(_target(address))
+                    page = await transfer.get(address)
                 if deadline.cancelled_caught:
                     raise TransportFailure("no answer in time")
                 seconds_left = max(0, seconds_left - (trio.current_time() - started))
-                location = answer.headers.get("location")
-                if answer.status not in _REDIRECTS or location is None:
-                    return Page(answer.status, answer.headers, answer.body, address, answer.truncated)
-                address = resolve(address, _printable(location))
+                location = page.headers.get("location")
+                if page.status not in _REDIRECTS or location is None:
+                    return page
+                address = resolve(address, location)
                 if not self._fetchable(site, address):
                     raise TransportFailure("redirected elsewhere")
         raise TransportFailure("redirected too often")
 
 
 def resolve(base: str, location: str) -> str:
-    """`location` as seen from `base`, with no byte of either rewritten.
+    """The absolute address that a Location of `base` means, without a fragment.
 
-    Only what makes a reference relative is worked off: `.` and `..` at its beginning. Any other dot segment and every
-    percent escape stays as the Site wrote it, which `urllib.parse.urljoin` does not grant.
+    `location` is a header's text, one character a byte; what browsers encode in it is encoded here too. A path from the
+    root keeps each byte, which `urljoin` does not grant: it drops empty segments and queries, and resolves dots.
     """
-    scheme, authority, path, query, _ = _parts(base)
-    to_scheme, to_authority, to_path, to_query, _ = _parts(location)
-    if to_scheme:
-        return location
-    if to_authority:
-        return scheme + location
-    if to_path.startswith("/"):
-        return scheme + authority + to_path + to_query
-    if not to_path:
-        return scheme + authority + path + (to_query or query)
-    folder = path.rpartition("/")[0]
-    while dots := re.match(r"\.\.?(/|$)", to_path):
-        if dots[0].startswith(".."):
-            folder = folder.rpartition("/")[0]
-        to_path = to_path[dots.end() :]
-    return f"{scheme}{authority}{folder}/{to_path}{to_query}"
-
-
-def _printable(location: str) -> str:
-    """A header's text, one character a byte, as an address: what browsers encode in a Location is encoded here too."""
-    return re.sub(r"[^\x21-\x7e]", lambda found: f"%{ord(found[0]):02X}", location)
-
-
-def _target(address: str) -> str:
-    """Path and query of an absolute address."""
-    _, _, path, query, _ = _parts(address)
-    return (path or "/") + query
-
-
-def _parts(address: str) -> tuple[str, ...]:
-    matched = _ADDRESS.fullmatch(address)
-    assert matched, "the pattern takes any text"
-    return matched.groups("")
+    reference = re.sub(r"[^\x21-\x7e]", lambda found: f"%{ord(found[0]):02X}", location).partition("#")[0]
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", reference):
+        return reference
+    if reference.startswith("//"):
+        return f"https:{reference}"
+    if reference.startswith("/"):
+        return urljoin(base, "/")[:-1] + reference
+    return urljoin(base.partition("#")[0], reference)
