@@ -89,6 +89,29 @@ async def test_a_forced_series_whose_stamp_cannot_be_written_is_tried_once_a_pas
     assert [row["due"], row["checked"], row["errors"]] == [3, 3, 1]
 
 
+async def test_a_force_stamp_from_a_clock_that_was_ahead_is_one_check(autojump_clock: MockClock, world: World) -> None:
+    """DUE-012, SER-012, LANE-058: not one at every gap until that moment has come; a finished Series is no exception."""
+    for slug, finished_at in (("a", 0), ("finished", 1)):
+        await hold_series(world.database, world.readers[0], slug, forced_at=START_MS + HOUR_MS, finished_at=finished_at)
+    with trio.move_on_after(300):
+        await world.lane().run()
+    assert fetched(world) == ["a", "finished"]
+
+
+@pytest.mark.parametrize("forced_at", [START_MS - 1, START_MS + HOUR_MS])
+async def test_a_forced_check_that_was_cut_is_still_wanted(
+    autojump_clock: MockClock, world: World, forced_at: int
+) -> None:
+    """DUE-011, LANE-020, LANE-058: the check stamp is given back, whatever clock the press was stamped by."""
+    await hold_series(world.database, world.readers[0], "a", checked_at=START_MS - MINUTE_MS, forced_at=forced_at)
+    world.fetcher.script(asura_url("a"), trio.sleep_forever, asura_page(asura_url("a"), 1))
+    with trio.move_on_after(5):
+        await world.lane().run_pass()
+    with trio.move_on_after(60):
+        await world.lane().run()
+    assert fetched(world) == ["a", "a"]
+
+
 async def test_a_pass_that_is_paused_before_its_first_check_is_no_stall(
     autojump_clock: MockClock, world: World
 ) -> None:
