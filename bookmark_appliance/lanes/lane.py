@@ -123,7 +123,7 @@ class Lane:
         queue = deque(series.series_id for series in due)
         unstampable: set[str] = set()
         while queue:
-            slot = await self._slots.take(self.site.name, gap.ms)
+            slot = await self._slots.take(self.site.name, gap.spacing_ms)
             way, forced = await self._look()
             if isinstance(way, Declined):
                 tally.stopped_by(way.skip)

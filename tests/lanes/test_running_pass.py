@@ -90,7 +90,7 @@ async def test_a_forced_series_whose_stamp_cannot_be_written_is_tried_once_a_pas
 
 
 async def test_a_force_stamp_from_a_clock_that_was_ahead_is_one_check(autojump_clock: MockClock, world: World) -> None:
-    """DUE-012, SER-012, LANE-058: not one at every gap until that moment has come; a finished Series is no exception."""
+    """DUE-012, SER-012, LANE-058: not one at every gap until that moment; a finished Series is no exception."""
     for slug, finished_at in (("a", 0), ("finished", 1)):
         await hold_series(world.database, world.readers[0], slug, forced_at=START_MS + HOUR_MS, finished_at=finished_at)
     with trio.move_on_after(300):
@@ -290,14 +290,73 @@ async def test_of_many_who_claim_one_moment_one_gets_it(database: Database, data
 
     async def claim(pool: Database) -> None:
         async with pool.connection() as connection:
-            slot = await take_request_slot(connection, "asura", START_MS, FLOOR_MS, MINUTE_MS)
-        granted.append(slot.granted)
-        assert slot.free_at == (START_MS if slot.granted else START_MS + FLOOR_MS)
+            wait_ms = await take_request_slot(connection, "asura", START_MS, FLOOR_MS)
+        granted.append(wait_ms == 0)
+        assert wait_ms in (0, FLOOR_MS)
 
     async with open_database(database_url) as other, trio.open_nursery() as nursery:
         for number in range(24):
             nursery.start_soon(claim, (database, other)[number % 2])
     assert sorted(granted) == [False] * 23 + [True]
+
+
+@pytest.mark.parametrize("jump_ms", [-DAY_MS, -2 * MINUTE_MS, -5_000, 5_000, DAY_MS])
+async def test_a_clock_that_is_set_shortens_no_spacing_and_stretches_none_beyond_twice(
+    autojump_clock: MockClock, world: World, jump_ms: int
+) -> None:
+    """LANE-019, LANE-056, LANE-058: what was granted before the jump counts as ever, however far it went."""
+    slots = RequestSlots(world.database, world.clock)
+    moments = []
+    for _ in range(3):
+        held = await slots.take("asura", 10_000)
+        await held()
+        moments.append(trio.current_time())
+        world.clock.set_forward_ms += jump_ms
+    waits = [after - before for before, after in pairwise(moments)]
+    assert min(waits) >= 10
+    assert max(waits) <= 20.1
+
+
+async def test_a_stamp_of_a_clock_that_was_ahead_counts_as_one_of_now(autojump_clock: MockClock, world: World) -> None:
+    """LANE-056, LANE-058: a fresh process does not know when it was; two of them are not granted one moment."""
+    await sql(world, f"INSERT INTO site_requests VALUES ('asura', {START_MS + DAY_MS})")
+    moments = []
+
+    async def ask() -> None:
+        await RequestSlots(world.database, world.clock).take("asura")
+        moments.append(world.clock.now_ms() - START_MS)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask)
+        nursery.start_soon(ask)
+    assert moments[0] >= FLOOR_MS
+    assert moments[1] - moments[0] >= FLOOR_MS
+    assert moments[1] <= 3 * FLOOR_MS
+
+
+async def test_a_clock_that_is_set_back_during_a_pass_costs_one_gap_at_most(
+    autojump_clock: MockClock, world: World
+) -> None:
+    """LANE-019, LANE-058: and the gap holds on the clock that nobody sets."""
+    for slug in "abcd":
+        await hold_series(world.database, world.readers[0], slug, checked_at=1)
+    moments = []
+
+    def answers(slug: str, jump_ms: int) -> None:
+        async def answer_and_jump() -> Page:
+            moments.append(trio.current_time())
+            world.clock.set_forward_ms += jump_ms
+            return asura_page(asura_url(slug), 1)
+
+        world.fetcher.script(asura_url(slug), answer_and_jump)
+
+    for slug, jump_ms in zip("abcd", (-HOUR_MS, 0, HOUR_MS, 0), strict=True):
+        answers(slug, jump_ms)
+    await world.lane().run_pass()
+    assert fetched(world) == list("abcd")
+    waits = [after - before for before, after in pairwise(moments)]
+    assert min(waits) >= GAP_MS / 1_000
+    assert max(waits) <= 2 * (GAP_MS + WIRE_MARGIN_MS) / 1_000
 
 
 async def test_a_redirect_hop_takes_a_slot_of_its_own(autojump_clock: MockClock, world: World) -> None:
