@@ -76,7 +76,7 @@ class Poller:
             read = await self._read(key, stamp, way, slot)
             # What was answered is recorded even while we are being stopped: the Site is not asked again for a rest.
             with trio.move_on_after(RECORD_SECONDS, shield=True):
-                return await self._record(key, read, way)
+                return await self._record(key, stamp, read, way)
             log.warning("%s: the database did not take its reading in time", key)
         except DATABASE_ERRORS as error:
             log.warning("%s: the database failed during its Poll: %s", key, error)
@@ -126,20 +126,23 @@ class Poller:
             except DATABASE_ERRORS as error:
                 log.warning("%s: its check stamp could not be given back: %s", key, error)
 
-    async def _record(self, key: SeriesKey, read: SeriesRead, way: Route) -> PollResult:
+    async def _record(self, key: SeriesKey, stamp: _Stamp, read: SeriesRead, way: Route) -> PollResult:
         now = self._clock.now_ms()
         outcome = read.judgement.outcome
         async with self._database.transaction() as connection:
-            backed_off = await record_reading(connection, key, read, now)
+            recorded = await record_reading(connection, key, read, stamp.series, now)
+            if recorded.overtaken:
+                await give_back_stamp(connection, key, stamp.at, stamp.series.checked_at)
             if outcome is Outcome.UNREACHABLE:
                 await mark_browser_lost(connection, now)
-        try:
-            async with self._database.connection() as connection:
-                await record_failing(connection, key, outcome, now)
-        except DATABASE_ERRORS as error:
-            log.warning("%s: its failure row could not be written: %s", key, error)
+        if not recorded.overtaken:
+            try:
+                async with self._database.connection() as connection:
+                    await record_failing(connection, key, outcome, now)
+            except DATABASE_ERRORS as error:
+                log.warning("%s: its failure row could not be written: %s", key, error)
         answered = way is Route.BROWSER and outcome not in (Outcome.UNREACHABLE, Outcome.UNFETCHABLE)
-        return PollResult(outcome, backed_off, answered)
+        return PollResult(outcome, recorded.backed_off, answered)
 
     async def _record_error(self, key: SeriesKey) -> None:
         """An error of our own is an outcome like any other: it begins a run of failures, and ends one of refusals."""

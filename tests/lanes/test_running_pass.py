@@ -16,7 +16,7 @@ from bookmark_appliance.lanes.sites import SITES
 from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.store.due import next_due_at
 from bookmark_appliance.store.lane_rows import back_off, count_refusal, pause_lane, resume_lane, take_request_slot
-from bookmark_appliance.store.owner_acts import request_poll
+from bookmark_appliance.store.owner_acts import repair_series_url, request_poll
 from tests.lanes.conftest import World
 from tests.lanes.fakes import START_MS, Answer, answer, asura_page, asura_url, hold_series, passes, series_value
 
@@ -96,6 +96,42 @@ async def test_a_force_stamp_from_a_clock_that_was_ahead_is_one_check(autojump_c
     with trio.move_on_after(300):
         await world.lane().run()
     assert fetched(world) == ["a", "finished"]
+
+
+@pytest.mark.parametrize("says", [asura_page(asura_url("a"), 7), answer(404)])
+async def test_an_address_that_is_repaired_during_its_fetch_is_read_at_the_new_one(
+    autojump_clock: MockClock, world: World, says: Page
+) -> None:
+    """SER-017, FAIL-001: what the old page said is nobody's number and nobody's failure; the Series stays due."""
+    await hold_series(world.database, world.readers[0], "a", checked_at=1)
+
+    async def repair() -> Page:
+        async with world.database.connection() as connection:
+            await repair_series_url(connection, SeriesKey("asura", "a"), asura_url("b"))
+        return says
+
+    world.fetcher.script(asura_url("a"), repair)
+    with trio.move_on_after(60):
+        await world.lane().run()
+    assert fetched(world) == ["a", "b"]
+    assert await series_value(world.database, "a", "latest_chapter_num") == 181
+    assert await sql(world, "SELECT * FROM poll_failures") == []
+
+
+async def test_a_refusal_at_an_address_that_is_repaired_meanwhile_counts(
+    autojump_clock: MockClock, world: World
+) -> None:
+    """LANE-030, SER-017: it is the Site's answer, whatever page was asked for."""
+    for slug in "ab":
+        await hold_series(world.database, world.readers[0], slug, checked_at=1)
+
+        async def repair(slug: str = slug) -> Page:
+            async with world.database.connection() as connection:
+                await repair_series_url(connection, SeriesKey("asura", slug), asura_url(slug * 2))
+            return answer(403)
+
+        world.fetcher.script(asura_url(slug), repair)
+    assert await world.lane().run_pass() == world.clock.now_ms() + 15 * MINUTE_MS
 
 
 @pytest.mark.parametrize("forced_at", [START_MS - 1, START_MS + HOUR_MS])

@@ -8,6 +8,7 @@ from trio.testing import MockClock
 
 from bookmark_appliance.bookmark_put import BookmarkPut
 from bookmark_appliance.clock import HOUR_MS, MINUTE_MS
+from bookmark_appliance.lanes.page import Page
 from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.store.bookmarks import put_bookmark
 from bookmark_appliance.store.sightings import clear_marks
@@ -80,6 +81,46 @@ async def test_a_contradicted_raise_is_corrected_and_held_against_its_reader(
     assert await marks(world) == (0, 1)
     (line,) = [record.message for record in caplog.records if "reported" in record.message]
     assert line == f"asura:s: Reader {world.readers[0].id} reported 796, the Site says 296"
+
+
+@pytest.mark.parametrize("raised_before", [False, True])
+async def test_a_page_that_was_asked_for_before_a_report_does_not_judge_it(
+    autojump_clock: MockClock, world: World, credentials: list[bytes], raised_before: bool
+) -> None:
+    """SIG-010, SIG-011: neither a mark nor a lower number; the Series is due again, and the next page judges."""
+    await hold_series(world.database, world.readers[0], "s", latest=200, checked_at=1)
+    await hold_series(world.database, world.readers[1], "s")
+    if raised_before:
+        await report(world, credentials[1], 200.5)
+
+    async def report_meanwhile() -> Page:
+        await report(world, credentials[0], 201)
+        return asura_page(URL, 200)
+
+    world.fetcher.script(URL, report_meanwhile, asura_page(URL, 201))
+    await world.lane().run_pass()
+    assert await number_and_raiser(world) == (201, world.readers[0].id)
+    assert await series_value(world.database, "s", "latest_checked_at") == 1
+    await world.lane().run_pass()
+    assert await number_and_raiser(world) == (201, None)
+    assert [await marks(world), await marks(world, 1)] == [(1, 0), (0, 0)]
+
+
+async def test_a_new_series_that_is_reported_while_it_is_first_read_is_left_to_its_lane(
+    autojump_clock: MockClock, world: World, credentials: list[bytes]
+) -> None:
+    """SIG-010, COV-004: no check, no judgement."""
+    await put(world, credentials[0], BookmarkPut(KEY, title="s", series_url=URL, latest_chapter_num=200))
+
+    async def report_meanwhile() -> Page:
+        await report(world, credentials[0], 201)
+        return asura_page(URL, 200)
+
+    world.fetcher.script(URL, report_meanwhile)
+    await world.acquirer().acquire(KEY)
+    assert await number_and_raiser(world) == (201, world.readers[0].id)
+    assert await series_value(world.database, "s", "latest_checked_at") == 0
+    assert await marks(world) == (0, 0)
 
 
 async def test_a_confirmed_raise_is_one_agreement_for_its_raiser_alone(
