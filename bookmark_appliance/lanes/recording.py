@@ -18,7 +18,7 @@ from bookmark_appliance.lanes.series_read import SeriesRead
 from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.store.page_validators import forget_reading, keep_reading
 from bookmark_appliance.store.series import StoredSeries, apply_change, clear_failure, lock_series, record_failure
-from bookmark_appliance.store.sightings import record_agreement, record_contradiction
+from bookmark_appliance.store.sightings import lock_judged, record_agreement, record_contradiction
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +49,8 @@ async def record_reading(
     if stored is None or overtaken(asked, stored):
         return Recorded(backed_off, overtaken=True)
     decision = decide(stored, read.judgement, now_ms)
+    if decision.verdict is not None and stored.raised_by is not None:
+        await lock_judged(connection, key, stored.raised_by)
     await apply_change(connection, key, decision.change, now_ms)
     await _judge_raiser(connection, key, stored, decision, read)
     await _keep_or_forget(connection, key, read)
