@@ -23,6 +23,7 @@ from bookmark_appliance.lanes.request_slots import RequestSlots
 from bookmark_appliance.lanes.routing import Route
 from bookmark_appliance.lanes.series_read import SeriesReader
 from bookmark_appliance.lanes.site import Site
+from bookmark_appliance.lanes.supervision import last_word
 from bookmark_appliance.lanes.tally import Tally
 from bookmark_appliance.store.due import DueSeries, due_series, eligible_count, forced_series, next_due_at
 from bookmark_appliance.store.lane_passes import latest_pass, record_pass
@@ -79,8 +80,10 @@ class Lane:
             tally.cut = True
             raise
         finally:
-            with trio.move_on_after(RECORD_SECONDS, shield=True):
+            with last_word(RECORD_SECONDS) as recording:
                 await self._record(tally)
+            if recording.cancelled_caught:
+                log.error("%s: the row of its pass was lost: the database did not take it in time", self.site.name)
         if words := tally.in_words():
             log.info("%s: %s", self.site.name, words)
         await self._faults.judge(self.site.name, self._clock.now_ms())

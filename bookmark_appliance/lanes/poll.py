@@ -15,6 +15,7 @@ from bookmark_appliance.lanes.request_slots import HeldSlot
 from bookmark_appliance.lanes.routing import Route
 from bookmark_appliance.lanes.series_read import SeriesRead, SeriesReader, log_read
 from bookmark_appliance.lanes.site import Site
+from bookmark_appliance.lanes.supervision import last_word
 from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.store.due import still_due
 from bookmark_appliance.store.lane_rows import mark_browser_lost
@@ -22,7 +23,7 @@ from bookmark_appliance.store.page_validators import KeptReading, kept_reading
 from bookmark_appliance.store.series import StoredSeries, give_back_stamp, lock_series, stamp_checked
 
 RECORD_SECONDS = 5.0
-"""How long the database may take over what a read came to."""
+"""How long a Poll that is being cut may take to write what its read came to."""
 
 GIVE_BACK_SECONDS = 2.0
 """How long a cut Poll may take to give its stamp back while everything else is being cancelled."""
@@ -75,9 +76,9 @@ class Poller:
                 return None
             read = await self._read(key, stamp, way, slot)
             # What was answered is recorded even while we are being stopped: the Site is not asked again for a rest.
-            with trio.move_on_after(RECORD_SECONDS, shield=True):
+            with last_word(RECORD_SECONDS):
                 return await self._record(key, stamp, read, way)
-            log.warning("%s: the database did not take its reading in time", key)
+            log.error("%s: what was read of it was lost: the database did not take it in time", key)
         except DATABASE_ERRORS as error:
             log.warning("%s: the database failed during its Poll: %s", key, error)
         except Exception:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import pairwise
+from pkgutil import resolve_name
 
 import psycopg
 import pytest
@@ -270,3 +271,51 @@ async def test_a_lane_that_crashes_again_and_again_waits_longer_each_time(
     async with world.database.connection() as connection:
         cursor = await connection.execute("SELECT condition, site FROM fault_episodes WHERE site = 'asura'")
         assert await cursor.fetchall() == [], "a crash is not a stall"
+
+
+@pytest.mark.parametrize("written", ["lane.record_pass", "poll.record_reading"])
+async def test_a_slow_database_costs_time_and_nothing_else(
+    autojump_clock: MockClock, world: World, monkeypatch: pytest.MonkeyPatch, written: str
+) -> None:
+    """LANE-037, LANE-027: a write that takes a minute is no error of its Series, and loses no row."""
+    await hold_series(world.database, world.readers[0], "s")
+    _slow_down(monkeypatch, written)
+    await world.lane().run_pass()
+    (row,) = await passes(world.database)
+    assert [row[name] for name in COUNTED] == ["", 1, 1, 0, False]
+    assert await series_value(world.database, "s", "latest_chapter_num") == 181
+
+
+@pytest.mark.parametrize("written", ["lane.record_pass", "poll.record_reading"])
+async def test_what_a_stop_leaves_no_time_to_write_is_said(
+    autojump_clock: MockClock,
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    written: str,
+) -> None:
+    """LANE-037, OPS-007: a process that is stopped waits a few seconds for its database, no longer."""
+    await hold_series(world.database, world.readers[0], "s")
+    _slow_down(monkeypatch, written)
+    with trio.CancelScope() as scope:
+
+        async def stop_us() -> Page:
+            scope.cancel()
+            return asura_page(asura_url("s"), 7)
+
+        world.fetcher.script(asura_url("s"), stop_us)
+        await world.lane().run_pass()
+    assert world.clock.now_ms() <= START_MS + 6_000
+    (line,) = [record.message for record in caplog.records if "did not take it in time" in record.message]
+    assert "was lost" in line
+
+
+def _slow_down(monkeypatch: pytest.MonkeyPatch, written: str) -> None:
+    path = f"bookmark_appliance.lanes.{written}"
+    real = resolve_name(path.replace(".record_", ":record_"))
+
+    async def slow(*arguments: object) -> object:
+        await trio.sleep(60)
+        return await real(*arguments)
+
+    monkeypatch.setattr(path, slow)
