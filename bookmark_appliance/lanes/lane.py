@@ -118,15 +118,24 @@ class Lane:
             return now + self.site.rest_ms
         tally.gap = effective_gap(self.site.gap_ms, self.site.rest_ms, eligible)
         self._tell_strain(tally.gap, eligible, lateness_ms(due, now))
-        await self._poll_all(due, tally, tally.gap)
+        try:
+            await self._poll_all(due, tally, tally.gap)
+        except DATABASE_ERRORS as error:
+            log.warning("%s: its pass ends, the database gave it no turn: %s", self.site.name, error)
+            tally.stopped_by("due-query")
+            return self._clock.now_ms() + QUERY_FAILED_PACE_MS
         return await self._next_run(tally.gap)
 
     async def _poll_all(self, due: list[DueSeries], tally: Tally, gap: Gap) -> None:
-        """Poll what is due, a gap apart. What has changed meanwhile is looked at before each fetch (LANE-044)."""
+        """Poll what is due, a gap apart. What has changed meanwhile is looked at before each fetch (LANE-044).
+
+        A turn in which nothing could be asked is the next Series'. Raises what the database raises when there is none.
+        """
         queue = deque(series.series_id for series in due)
         unstampable: set[str] = set()
+        slot = None
         while queue:
-            slot = await self._slots.take(self.site.name, gap.spacing_ms)
+            slot = slot or await self._slots.take(self.site.name, gap.spacing_ms)
             way, forced = await self._look()
             if isinstance(way, Declined):
                 tally.stopped_by(way.skip)
@@ -147,6 +156,8 @@ class Lane:
                 unstampable.add(series_id)  # still forced, and would be tried at each slot for ever
             if result.backed_off or result.outcome is Outcome.UNREACHABLE:
                 return
+            if result.outcome is not Outcome.UNFETCHABLE or slot.used:
+                slot = None
 
     async def _look(self) -> tuple[Route | Declined, list[str]]:
         """The gate as it stands now, and the Series that jump the queue."""

@@ -300,6 +300,26 @@ async def test_a_wait_from_a_clock_that_was_ahead_lasts_its_own_length_once(
     assert fetched(world) == ["a"]
 
 
+async def test_what_asks_nothing_costs_no_turn(autojump_clock: MockClock, world: World) -> None:
+    """LANE-019, LANE-025, LANE-044: the turn of a Series that was finished or has no way is the next one's."""
+    for number, slug in enumerate(("a", "evil", "finished", "dropped", "b")):
+        url = "https://evil.example/x" if slug == "evil" else None
+        await hold_series(world.database, world.readers[0], slug, checked_at=number + 1, url=url)
+
+    async def change() -> Page:
+        await sql(world, "UPDATE series SET finished_at = 1 WHERE series_id = 'finished'")
+        await sql(world, "DELETE FROM bookmarks WHERE series_id = 'dropped'")
+        return asura_page(asura_url("a"), 1)
+
+    world.fetcher.script(asura_url("a"), change)
+    await world.lane().run_pass()
+    assert fetched(world) == ["a", "b"]
+    (first, _), (second, _) = world.fetcher.fetched
+    assert GAP_MS <= second - first <= GAP_MS + WIRE_MARGIN_MS
+    (row,) = await passes(world.database)
+    assert [row["due"], row["checked"], row["unfetchable"]] == [3, 3, 1]
+
+
 async def test_two_processes_never_ask_one_site_within_a_second(autojump_clock: MockClock, world: World) -> None:
     """LANE-056: whoever asks and however many; another Site waits for none of it."""
     asked: dict[str, list[int]] = {"asura": [], "demonic": []}
