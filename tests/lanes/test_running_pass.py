@@ -320,6 +320,53 @@ async def test_what_asks_nothing_costs_no_turn(autojump_clock: MockClock, world:
     assert [row["due"], row["checked"], row["unfetchable"]] == [3, 3, 1]
 
 
+@pytest.mark.parametrize("wait", ["pause", "backoff"])
+@pytest.mark.parametrize("jump_ms", [-30 * DAY_MS, -10 * MINUTE_MS])
+async def test_a_clock_that_is_set_back_while_a_lane_waits_lengthens_nothing_beyond_its_own_length(
+    autojump_clock: MockClock, world: World, wait: str, jump_ms: int
+) -> None:
+    """LANE-058, LANE-042, LANE-030: measured on the clock that nobody sets, with the Lane asleep meanwhile."""
+    await hold_series(world.database, world.readers[0], "a", checked_at=1)
+    length_ms = 20 * MINUTE_MS
+    async with world.database.connection() as connection:
+        if wait == "pause":
+            await pause_lane(connection, "asura", START_MS, length_ms)
+        else:
+            await count_refusal(connection, "asura")
+            await back_off(connection, "asura", START_MS, length_ms)
+    began = trio.current_time()
+    fetched_after = []
+
+    async def note() -> Page:
+        fetched_after.append(trio.current_time() - began)
+        return asura_page(asura_url("a"), 1)
+
+    world.fetcher.script(asura_url("a"), note)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(world.lane().run)
+        await trio.sleep(10 * 60)
+        world.clock.set_forward_ms = jump_ms
+        await trio.sleep(25 * 60)
+        nursery.cancel_scope.cancel()
+    jumped_at, look = 10 * 60, 60
+    assert len(fetched_after) == 1
+    assert length_ms / 1_000 <= fetched_after[0] <= jumped_at + length_ms / 1_000 + look
+
+
+async def test_a_press_is_heard_whatever_the_clock_does(autojump_clock: MockClock, world: World) -> None:
+    """DUE-008, DUE-012, LANE-058: an hour ahead, back again, pressed under either clock: one check each."""
+    await hold_series(world.database, world.readers[0], "a", checked_at=START_MS - MINUTE_MS)
+    lane = world.lane()
+    for set_forward_ms in (HOUR_MS, 0, -HOUR_MS):
+        world.clock.set_forward_ms = set_forward_ms
+        before = len(world.fetcher.fetched)
+        async with world.database.connection() as connection:
+            await request_poll(connection, SeriesKey("asura", "a"), world.clock.now_ms())
+        with trio.move_on_after(45):
+            await lane.run()
+        assert len(world.fetcher.fetched) == before + 1, set_forward_ms
+
+
 async def test_two_processes_never_ask_one_site_within_a_second(autojump_clock: MockClock, world: World) -> None:
     """LANE-056: whoever asks and however many; another Site waits for none of it."""
     asked: dict[str, list[int]] = {"asura": [], "demonic": []}
