@@ -357,7 +357,7 @@ async def test_silent_server_ends_in_a_timeout() -> None:
         silent.listen()
         conninfo = make_conninfo(host="127.0.0.1", port=silent.getsockname()[1], connect_timeout=2, password="s3cret")
         before = trio.current_time()
-        with pytest.raises(psycopg.errors.ConnectionTimeout) as caught:
+        with trio.fail_after(30), pytest.raises(psycopg.errors.ConnectionTimeout) as caught:
             await TrioConnection.connect(conninfo)
         assert trio.current_time() - before > 1.9
         assert "s3cret" not in repr(caught.value)
