@@ -114,7 +114,8 @@ async def _run_parts(storage: Storage, shutdown: Shutdown) -> None:
             log.info("polling is off")
         async with trio.open_nursery() as web:
             await web.start(partial(serve_web, app, listeners, shutdown=shutdown.asked))
-            log.info("listening on %s", own_origin(host, port))
+            if not shutdown.asked.is_set():
+                log.info("listening on %s", own_origin(host, port))
         nursery.cancel_scope.cancel()
 
 

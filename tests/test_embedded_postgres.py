@@ -7,7 +7,6 @@ import signal
 import stat
 import subprocess
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -24,6 +23,7 @@ from bookmark_appliance.postgres.file_lock import FileLock
 from bookmark_appliance.postgres.files import EmbeddedRefused, ServiceUser, prepare_files, socket_folder
 from bookmark_appliance.postgres.polling import until
 from bookmark_appliance.postgres.process import read_postmaster, server_processes, works_in
+from tests.open_folder import open_folder
 
 AS_ROOT = os.geteuid() == 0
 
@@ -44,26 +44,21 @@ trio.run(main)
 @pytest.fixture(scope="module")
 def made_once() -> Iterator[Path]:
     """A data folder whose cluster is made, to start tests from in a fraction of the time."""
-    folder = Path(tempfile.mkdtemp(prefix="bookmark-embedded-"))
-    folder.chmod(0o711)
-    (folder / "made").mkdir(0o711)
+    with open_folder() as folder:
 
-    async def make() -> None:
-        async with embedded_postgres(folder / "made"):
-            pass
+        async def make() -> None:
+            async with embedded_postgres(folder):
+                pass
 
-    trio.run(make)
-    yield folder
-    shutil.rmtree(folder)
+        trio.run(make)
+        yield folder
 
 
 @pytest.fixture
 def new_data_dir() -> Iterator[Path]:
     """Where nothing was ever started."""
-    folder = Path(tempfile.mkdtemp(prefix="bookmark-embedded-"))
-    folder.chmod(0o711)
-    yield folder
-    shutil.rmtree(folder)
+    with open_folder() as folder:
+        yield folder
 
 
 @pytest.fixture
@@ -77,17 +72,15 @@ def deep_data_dir(data_dir: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
-def data_dir(made_once: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+def data_dir(made_once: Path) -> Iterator[Path]:
     """A fresh data folder with an empty cluster; no server of it is left at the end."""
-    folder = Path(tempfile.mkdtemp(dir=made_once)) / "data"
-    folder.parent.chmod(0o711)
-    subprocess.run(["cp", "-a", made_once / "made", folder], check=True)
-    yield folder
-    left = server_processes(folder / "postgres")
-    for pid in left:
-        os.kill(pid, signal.SIGKILL)
-    # Now, not at the end of the module: what is gone before it was written out costs the disk nothing.
-    shutil.rmtree(folder.parent)
+    with open_folder() as parent:
+        folder = parent / "data"
+        subprocess.run(["cp", "-a", made_once, folder], check=True)
+        yield folder
+        left = server_processes(folder / "postgres")
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
     assert not left, "the test left a server behind"
 
 

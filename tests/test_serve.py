@@ -8,7 +8,6 @@ import re
 import shutil
 import signal
 import subprocess
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from psycopg.conninfo import conninfo_to_dict
 from bookmark_appliance.embedded_postgres import EmbeddedPostgres, embedded_postgres
 from bookmark_appliance.lanes.sites import SITES
 from bookmark_appliance.postgres.process import server_processes
+from tests.open_folder import open_folder
 from tests.serving_process import Place, Serve, eventually
 from tests.simulated_sites import SimulatedSites, faults, simulated_sites
 from tests.simulated_sites.world import Series
@@ -31,30 +31,28 @@ TOKEN_KEY = "a token key for the running product, long enough"
 OWNER = "100000000000000009"
 PLAIN_SITES = ("asura", "demonic", "lightnovelworld", "novelfull")
 BROWSER_SITES = ("comix", "kagane")
-LATEST_SECONDS = 5.0
-"""From a PUT to the Latest Chapter of its Series in the list."""
+LATEST_SECONDS = 20.0
+"""From a PUT to the Latest Chapter of its Series in the list, on a machine that is busy with other tests."""
+UNHELD_SECONDS = 10.0
+"""For an answer that waits for no page: of a silent Site one is waited for three times as long."""
 
 Row = dict[str, Any]
 
 
 @pytest.fixture
 def empty_folder() -> Iterator[Path]:
-    """As root, Postgres runs under a user of its own, to whom pytest's folders are closed."""
-    folder = Path(tempfile.mkdtemp(prefix="bookmark-serve-"))
-    folder.chmod(0o711)
-    yield folder
-    shutil.rmtree(folder)
+    """Where nothing was ever started."""
+    with open_folder() as folder:
+        yield folder
 
 
 @pytest.fixture(scope="session")
 def used_folder() -> Iterator[Path]:
     """What `migrate` leaves behind, to be copied: making a cluster anew takes seconds."""
-    folder = Path(tempfile.mkdtemp(prefix="bookmark-serve-"))
-    folder.chmod(0o711)
-    made = trio.run(Place(folder).run, "migrate")
-    assert made.returncode == 0, made.stderr
-    yield folder
-    shutil.rmtree(folder)
+    with open_folder() as folder:
+        made = trio.run(Place(folder).run, "migrate")
+        assert made.returncode == 0, made.stderr
+        yield folder
 
 
 @pytest.fixture
@@ -154,6 +152,9 @@ async def test_an_empty_folder_and_no_settings_are_enough(empty_folder: Path) ->
         async with serve.client() as client:
             assert (await client.get("/healthz")).text == "ok"
             assert (await client.get("/bookmarks")).status_code == 401
+        printed = await place.run("readers", "credential", "0")
+        async with serve.client(printed.stdout.decode().strip()) as client:
+            assert await rows(client) == {}
         assert server_processes(place.cluster)
         await eventually(lambda: len(place.sql("SELECT site FROM poll_passes")) == len(SITES))
         await stop(serve)
@@ -179,7 +180,7 @@ async def test_sigint_is_an_orderly_end_too(place: Place) -> None:
 
 async def test_a_second_signal_cuts_the_end_short(place: Place) -> None:
     """OPS-007: a request in flight would hold it up for seven seconds."""
-    credential = await place.credential()
+    credential = place.credential()
     async with place.serve() as serve:
         host, port = (await serve.listening()).removeprefix("http://").split(":")
         async with await trio.open_tcp_stream(host, int(port)) as stream:
@@ -216,13 +217,13 @@ async def test_an_end_that_is_asked_for_during_the_start(empty_folder: Path, mom
 async def test_a_new_series_shows_its_latest_chapter(place: Place, sites: SimulatedSites) -> None:
     """COV-001, COV-007, SITE-003: at each plain Site within seconds; a Site behind a browser is not asked."""
     place.reads(sites)
-    credential = await place.credential()
+    credential = place.credential()
     async with place.serve() as serve:
         await serve.listening()
         async with serve.client(credential) as client:
             added = {site: first_of(sites, site) for site in SITES}
             for series in added.values():
-                with trio.fail_after(1):
+                with trio.fail_after(UNHELD_SECONDS):
                     assert (await put(client, series))["latest_chapter_num"] is None
             expected = {key_of(added[site]): float(added[site].chapters[-1]) for site in PLAIN_SITES}
             await latest_becomes(client, expected, LATEST_SECONDS)
@@ -237,7 +238,7 @@ async def test_a_new_series_shows_its_latest_chapter(place: Place, sites: Simula
 async def test_a_chapter_published_later_appears_and_the_gap_is_kept(place: Place, sites: SimulatedSites) -> None:
     """LANE-002, LANE-019, LANE-020, LANE-047: a restart is no way around the gap between two requests."""
     place.reads(sites)
-    credential = await place.credential()
+    credential = place.credential()
     series = first_of(sites, "asura")
     async with place.serve() as serve:
         await serve.listening()
@@ -261,7 +262,7 @@ async def test_a_chapter_published_later_appears_and_the_gap_is_kept(place: Plac
 async def test_a_silent_site_holds_up_neither_a_put_nor_the_end(place: Place, sites: SimulatedSites) -> None:
     """COV-003, LANE-020, OPS-007: the read is cut, and the Series is due as it was before."""
     place.reads(sites)
-    credential = await place.credential()
+    credential = place.credential()
     acquired, polled = first_of(sites, "novelfull"), first_of(sites, "demonic")
     sites.world.misbehave(acquired.shape.host, faults.silence)
     async with place.serve() as serve:
@@ -269,11 +270,11 @@ async def test_a_silent_site_holds_up_neither_a_put_nor_the_end(place: Place, si
         async with serve.client(credential) as client:
             await put(client, polled)
             await latest_becomes(client, {key_of(polled): 172}, LATEST_SECONDS)
-            with trio.fail_after(1):
+            with trio.fail_after(UNHELD_SECONDS):
                 await put(client, acquired)
-            with trio.fail_after(5):
+            with trio.fail_after(LATEST_SECONDS):
                 await sites.wait_until(lambda: len(sites.requests_to("novelfull")) == 1)
-            with trio.fail_after(1):
+            with trio.fail_after(UNHELD_SECONDS):
                 assert len(await rows(client)) == 2
         place.sql("UPDATE series SET latest_checked_at = 1 WHERE site = 'demonic'")
         place.sql("UPDATE site_requests SET last_request_at = 1")
@@ -298,7 +299,7 @@ async def test_two_readers_share_a_series_and_a_fetch(external: Place, sites: Si
         await serve.listening()
         assert (await external.run("readers", "add", "1002")).returncode == 0
         shared, mine, theirs = first_of(sites, "asura"), first_of(sites, "demonic"), first_of(sites, "novelfull")
-        one, other = await external.credential(OWNER), await external.credential("1002")
+        one, other = external.credential(OWNER), external.credential("1002")
         async with serve.client(one) as owner, serve.client(other) as reader:
             await put(owner, shared, 5)
             await put(owner, mine)
@@ -323,7 +324,7 @@ async def test_two_readers_share_a_series_and_a_fetch(external: Place, sites: Si
 @pytest.mark.filterwarnings("ignore:Async generator 'httpx:ResourceWarning")
 async def test_a_killed_process_loses_no_acknowledged_put(place: Place) -> None:
     """API-012, OPS-001: with PUTs in flight, embedded Postgres included; each start recovers by itself."""
-    credential = await place.credential()
+    credential = place.credential()
     acknowledged: dict[str, float] = {}
 
     async def write(client: httpx.AsyncClient, reader: str) -> None:
@@ -337,7 +338,7 @@ async def test_a_killed_process_loses_no_acknowledged_put(place: Place) -> None:
             acknowledged[key] = number
             written.release()
 
-    for kill in range(3):
+    for kill in range(2):
         written = trio.Semaphore(0)
         async with place.serve() as serve:
             await serve.listening()
@@ -350,7 +351,7 @@ async def test_a_killed_process_loses_no_acknowledged_put(place: Place) -> None:
                     for writer in range(6):
                         writers.start_soon(write, client, f"{kill}{writer}")
                     with trio.fail_after(20):
-                        for _ in range(60 + 20 * kill):
+                        for _ in range(60 + 40 * kill):
                             await written.acquire()
                     serve.signal(signal.SIGKILL)
             assert await serve.ended() == -signal.SIGKILL
@@ -385,21 +386,12 @@ async def test_a_second_serve_on_a_folder_is_refused(place: Place) -> None:
         await stop(serve)
 
 
-@pytest.mark.parametrize(
-    ("setting", "named"),
-    [
-        ({"PORT": "eighty"}, "PORT: "),
-        ({"BIND": "0.0.0.0"}, "BIND: "),
-        ({"DISCORD_CLIENT_ID": "1"}, "DISCORD_CLIENT_SECRET"),
-    ],
-)
-async def test_a_mistake_in_the_settings_is_named(external: Place, setting: dict[str, str], named: str) -> None:
-    """CFG-001: exit 2, before anything listens."""
-    external.environ |= setting
+async def test_mistakes_in_the_settings_are_named(external: Place) -> None:
+    """CFG-001: exit 2, before anything listens; a line for each."""
+    external.environ |= {"PORT": "eighty", "LOG_LEVEL": "loud"}
     code, said = await external.fails()
     assert code == 2
-    assert said.startswith(named)
-    assert len(said.splitlines()) == 1
+    assert [line.split(": ")[0] for line in sorted(said.splitlines())] == ["LOG_LEVEL", "PORT"]
 
 
 async def test_a_database_out_of_reach_is_told_without_its_password(external: Place) -> None:
@@ -412,10 +404,10 @@ async def test_a_database_out_of_reach_is_told_without_its_password(external: Pl
     assert "correct-horse" not in said
 
 
-async def test_a_database_newer_than_the_code_is_left_alone(external: Place, empty_database_url: str) -> None:
+async def test_a_database_newer_than_the_code_is_left_alone(external: Place, database_url: str) -> None:
     """OPS-001: exit 3."""
-    assert (await external.run("migrate")).returncode == 0
-    with psycopg.connect(empty_database_url, autocommit=True) as connection:
+    external.environ["DATABASE_URL"] = as_address(database_url)
+    with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute("INSERT INTO schema_migrations (version) SELECT max(version) + 1 FROM schema_migrations")
     code, said = await external.fails()
     assert code == 3
@@ -434,7 +426,7 @@ async def test_an_external_database_is_all_that_is_touched(
     series = first_of(sites, "lightnovelworld")
     async with external.serve() as serve:
         await serve.listening()
-        async with serve.client(await external.credential(OWNER)) as client:
+        async with serve.client(external.credential(OWNER)) as client:
             await put(client, series)
             await latest_becomes(client, {key_of(series): 57}, LATEST_SECONDS)
         await stop(serve)
@@ -455,7 +447,7 @@ async def test_without_the_plain_client_all_else_works(external: Place, sites: S
     async with external.serve() as serve:
         await serve.listening()
         await serve.says("ERROR .*plain client cannot be built: libcurl of another machine")
-        async with serve.client(await external.credential(OWNER)) as client:
+        async with serve.client(external.credential(OWNER)) as client:
             assert (await put(client, first_of(sites, "asura")))["latest_chapter_num"] is None
             assert len(await rows(client)) == 1
         await stop(serve)
@@ -470,7 +462,7 @@ async def test_no_secret_is_written(external: Place, empty_database_url: str, si
     external.environ |= {"DATABASE_URL": as_address(empty_database_url, password), "LOG_LEVEL": "debug"}
     async with external.serve() as serve:
         await serve.listening()
-        credential = await external.credential(OWNER)
+        credential = external.credential(OWNER)
         async with serve.client(credential) as client:
             series = first_of(sites, "asura")
             await put(client, series)
@@ -513,7 +505,7 @@ async def test_an_external_database_may_go_and_come_back(empty_folder: Path, use
     try:
         async with place.serve() as serve:
             await serve.listening()
-            async with serve.client(await place.credential()) as client:
+            async with serve.client(place.credential()) as client:
                 assert await rows(client) == {}
                 await database.stop()
                 away = await client.get("/bookmarks")

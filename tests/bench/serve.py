@@ -88,7 +88,7 @@ async def _start_and_stop(place: Place) -> float:
 async def _at_rest(place: Place) -> list[Figure]:
     async with place.serve() as serve:
         await serve.listening()
-        credential = await place.credential(OWNER)
+        credential = place.credential(OWNER)
         memory, before = _resident_mb(serve), _cpu_seconds(serve)
         await trio.sleep(IDLE_SECONDS)
         busy = _cpu_seconds(serve) - before

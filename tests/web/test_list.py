@@ -104,7 +104,7 @@ async def test_a_new_holder_waits_for_the_writer_of_the_series(web: Web) -> None
 
 
 async def _until_someone_waits_for_a_lock(web: Web) -> None:
-    with trio.fail_after(5):
+    with trio.fail_after(20):
         while not await web.sql("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"):
             await trio.lowlevel.checkpoint()
 
