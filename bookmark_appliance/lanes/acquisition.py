@@ -21,6 +21,7 @@ from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.store.lane_rows import lane_row, mark_browser_lost
 from bookmark_appliance.store.series import (
     ACQUISITION_CLAIM_MS,
+    StoredSeries,
     claim_for_acquisition,
     drop_claim,
     lock_series,
@@ -102,14 +103,14 @@ class Acquirer:
         slot = await self._slots.take(site.name)
         read = await self._reader.read(site, stored.series_url, gate, slot)
         log_read(key, read)
-        await self._record(key, read)
+        await self._record(key, read, stored)
 
-    async def _record(self, key: SeriesKey, read: SeriesRead) -> None:
+    async def _record(self, key: SeriesKey, read: SeriesRead, asked: StoredSeries) -> None:
         """Only a page that may be believed counts as the Series' check, even one without facts (COV-004)."""
         now = self._clock.now_ms()
         async with self._database.transaction() as connection:
-            await record_reading(connection, key, read, now)
-            if read.judgement.outcome in READABLE:
+            recorded = await record_reading(connection, key, read, asked, now)
+            if read.judgement.outcome in READABLE and not recorded.overtaken:
                 await stamp_checked(connection, key, now)
             elif read.judgement.outcome is Outcome.UNREACHABLE:
                 await mark_browser_lost(connection, now)

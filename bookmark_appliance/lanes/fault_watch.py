@@ -15,6 +15,7 @@ from bookmark_appliance.lanes.faults import (
     judge_faults,
     proves_recovery,
 )
+from bookmark_appliance.lanes.pace import CLOCK_TOLERANCE_MS
 from bookmark_appliance.lanes.site import Site
 from bookmark_appliance.postgres.trio_connection import TrioConnection
 from bookmark_appliance.store import fault_rows
@@ -63,12 +64,15 @@ class FaultWatch:
                 unjudged.add(condition)
                 return otherwise
 
+        until = now_ms + CLOCK_TOLERANCE_MS
         return FaultEvidence(
-            latest=await fault_rows.latest_passes(connection, self._sites),
+            latest=await fault_rows.latest_passes(connection, self._sites, until),
             refusing_since=await derived(
-                Condition.NO_BROWSER_ROUTE, fault_rows.refusing_runs(connection, self._sites), {}
+                Condition.NO_BROWSER_ROUTE, fault_rows.refusing_runs(connection, self._sites, until), {}
             ),
-            browser_reached_at=await derived(Condition.SIDECAR_DOWN, fault_rows.browser_reached_at(connection), None),
+            browser_reached_at=await derived(
+                Condition.SIDECAR_DOWN, fault_rows.browser_reached_at(connection, until), None
+            ),
             layout_broken=await derived(
                 Condition.ADAPTER_BROKEN,
                 fault_rows.broken_layouts(connection, now_ms - OWNER_WINDOW_MS),
@@ -93,6 +97,8 @@ class FaultWatch:
     ) -> None:
         standing = {(fault.condition, fault.site) for fault in faults}
         for episode in await fault_rows.open_episodes(connection):
+            if episode.condition not in list(Condition):
+                continue  # another version of us told of it, and knows what would prove it over
             condition = Condition(episode.condition)
             if (condition, episode.site) in standing or condition in unjudged:
                 continue

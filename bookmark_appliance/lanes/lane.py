@@ -23,6 +23,7 @@ from bookmark_appliance.lanes.request_slots import RequestSlots
 from bookmark_appliance.lanes.routing import Route
 from bookmark_appliance.lanes.series_read import SeriesReader
 from bookmark_appliance.lanes.site import Site
+from bookmark_appliance.lanes.supervision import last_word
 from bookmark_appliance.lanes.tally import Tally
 from bookmark_appliance.store.due import DueSeries, due_series, eligible_count, forced_series, next_due_at
 from bookmark_appliance.store.lane_passes import latest_pass, record_pass
@@ -79,8 +80,10 @@ class Lane:
             tally.cut = True
             raise
         finally:
-            with trio.move_on_after(RECORD_SECONDS, shield=True):
+            with last_word(RECORD_SECONDS) as recording:
                 await self._record(tally)
+            if recording.cancelled_caught:
+                log.error("%s: the row of its pass was lost: the database did not take it in time", self.site.name)
         if words := tally.in_words():
             log.info("%s: %s", self.site.name, words)
         await self._faults.judge(self.site.name, self._clock.now_ms())
@@ -115,15 +118,24 @@ class Lane:
             return now + self.site.rest_ms
         tally.gap = effective_gap(self.site.gap_ms, self.site.rest_ms, eligible)
         self._tell_strain(tally.gap, eligible, lateness_ms(due, now))
-        await self._poll_all(due, tally, tally.gap)
+        try:
+            await self._poll_all(due, tally, tally.gap)
+        except DATABASE_ERRORS as error:
+            log.warning("%s: its pass ends, the database gave it no turn: %s", self.site.name, error)
+            tally.stopped_by("due-query")
+            return self._clock.now_ms() + QUERY_FAILED_PACE_MS
         return await self._next_run(tally.gap)
 
     async def _poll_all(self, due: list[DueSeries], tally: Tally, gap: Gap) -> None:
-        """Poll what is due, a gap apart. What has changed meanwhile is looked at before each fetch (LANE-044)."""
+        """Poll what is due, a gap apart. What has changed meanwhile is looked at before each fetch (LANE-044).
+
+        A turn in which nothing could be asked is the next Series'. Raises what the database raises when there is none.
+        """
         queue = deque(series.series_id for series in due)
         unstampable: set[str] = set()
+        slot = None
         while queue:
-            slot = await self._slots.take(self.site.name, gap.ms)
+            slot = slot or await self._slots.take(self.site.name, gap.spacing_ms)
             way, forced = await self._look()
             if isinstance(way, Declined):
                 tally.stopped_by(way.skip)
@@ -144,6 +156,8 @@ class Lane:
                 unstampable.add(series_id)  # still forced, and would be tried at each slot for ever
             if result.backed_off or result.outcome is Outcome.UNREACHABLE:
                 return
+            if result.outcome is not Outcome.UNFETCHABLE or slot.used:
+                slot = None
 
     async def _look(self) -> tuple[Route | Declined, list[str]]:
         """The gate as it stands now, and the Series that jump the queue."""

@@ -44,13 +44,17 @@ async def keep_lanes(
     reconnect_seconds: float = RECONNECT_SECONDS,
 ) -> None:
     """Run every Lane whose lock can be had, until cancelled; a lost session is opened again."""
+    told = False
     while True:
         try:
             async with open_session() as session:
                 await session.listen(WAKEUP_CHANNEL)
+                told = False
                 await _run(lanes, session, try_seconds)
         except* DATABASE_ERRORS as errors:
-            log.warning("no Lane runs here until the database answers: %s", errors.exceptions[0])
+            if not told:
+                log.warning("no Lane runs here until the database answers: %s", errors.exceptions[0])
+            told = True
         await trio.sleep(reconnect_seconds)
 
 

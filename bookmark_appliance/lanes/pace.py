@@ -11,8 +11,10 @@ FLOOR_MS = SECOND_MS
 """No Site is asked twice within this time by anything of ours (LANE-056)."""
 
 WIRE_MARGIN_MS = 100
-"""Added to every spacing: we count from the start of a fetch, the Site from the arrival of the request, and name
-look-up, connect and TLS lie between the two."""
+"""Added to the floor and to a Site's gap: we count from the start of a fetch, the Site from the arrival of the request,
+and name look-up, connect and TLS lie between the two. Not to a share of the rest, which it would outlast."""
+
+SHORTEST_SPACING_MS = FLOOR_MS + WIRE_MARGIN_MS
 
 CLOCK_TOLERANCE_MS = MINUTE_MS
 """A stamp further in the future than this was written under a clock that has since been set back (LANE-058)."""
@@ -27,18 +29,26 @@ LONGEST_LOOK_MS = MINUTE_MS
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Time between the starts of two fetches of one Lane, in ms; `clamped` where the floor holds it up."""
+    """Time between the starts of two fetches of one Lane, in ms; `clamped` where the floor holds it up.
+
+    `spacing_ms` is what is waited for it: with a margin for the way to the Site, where there is room for one.
+    """
 
     ms: int
     clamped: bool
+    spacing_ms: int = 0
 
 
 def effective_gap(site_gap_ms: int, rest_ms: int, eligible: int) -> Gap:
     """The smaller of the Site's gap and an even share of the rest, never below the floor (LANE-018)."""
     if eligible <= 0:
-        return Gap(site_gap_ms, clamped=False)
+        return Gap(site_gap_ms, clamped=False, spacing_ms=site_gap_ms + WIRE_MARGIN_MS)
     share = rest_ms // eligible
-    return Gap(max(min(site_gap_ms, share), FLOOR_MS), clamped=eligible * FLOOR_MS > rest_ms)
+    return Gap(
+        max(min(site_gap_ms, share), FLOOR_MS),
+        clamped=eligible * FLOOR_MS > rest_ms,
+        spacing_ms=max(min(site_gap_ms + WIRE_MARGIN_MS, share), SHORTEST_SPACING_MS),
+    )
 
 
 def sleep_until(next_due_at: int | None, now_ms: int, gap_ms: int, rest_ms: int) -> int:

@@ -15,6 +15,7 @@ from bookmark_appliance.lanes.request_slots import HeldSlot
 from bookmark_appliance.lanes.routing import Route
 from bookmark_appliance.lanes.series_read import SeriesRead, SeriesReader, log_read
 from bookmark_appliance.lanes.site import Site
+from bookmark_appliance.lanes.supervision import last_word
 from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.store.due import still_due
 from bookmark_appliance.store.lane_rows import mark_browser_lost
@@ -22,7 +23,7 @@ from bookmark_appliance.store.page_validators import KeptReading, kept_reading
 from bookmark_appliance.store.series import StoredSeries, give_back_stamp, lock_series, stamp_checked
 
 RECORD_SECONDS = 5.0
-"""How long the database may take over what a read came to."""
+"""How long a Poll that is being cut may take to write what its read came to."""
 
 GIVE_BACK_SECONDS = 2.0
 """How long a cut Poll may take to give its stamp back while everything else is being cancelled."""
@@ -75,9 +76,9 @@ class Poller:
                 return None
             read = await self._read(key, stamp, way, slot)
             # What was answered is recorded even while we are being stopped: the Site is not asked again for a rest.
-            with trio.move_on_after(RECORD_SECONDS, shield=True):
-                return await self._record(key, read, way)
-            log.warning("%s: the database did not take its reading in time", key)
+            with last_word(RECORD_SECONDS):
+                return await self._record(key, stamp, read, way)
+            log.error("%s: what was read of it was lost: the database did not take it in time", key)
         except DATABASE_ERRORS as error:
             log.warning("%s: the database failed during its Poll: %s", key, error)
         except Exception:
@@ -126,20 +127,23 @@ class Poller:
             except DATABASE_ERRORS as error:
                 log.warning("%s: its check stamp could not be given back: %s", key, error)
 
-    async def _record(self, key: SeriesKey, read: SeriesRead, way: Route) -> PollResult:
+    async def _record(self, key: SeriesKey, stamp: _Stamp, read: SeriesRead, way: Route) -> PollResult:
         now = self._clock.now_ms()
         outcome = read.judgement.outcome
         async with self._database.transaction() as connection:
-            backed_off = await record_reading(connection, key, read, now)
+            recorded = await record_reading(connection, key, read, stamp.series, now)
+            if recorded.overtaken:
+                await give_back_stamp(connection, key, stamp.at, stamp.series.checked_at)
             if outcome is Outcome.UNREACHABLE:
                 await mark_browser_lost(connection, now)
-        try:
-            async with self._database.connection() as connection:
-                await record_failing(connection, key, outcome, now)
-        except DATABASE_ERRORS as error:
-            log.warning("%s: its failure row could not be written: %s", key, error)
+        if not recorded.overtaken:
+            try:
+                async with self._database.connection() as connection:
+                    await record_failing(connection, key, outcome, now)
+            except DATABASE_ERRORS as error:
+                log.warning("%s: its failure row could not be written: %s", key, error)
         answered = way is Route.BROWSER and outcome not in (Outcome.UNREACHABLE, Outcome.UNFETCHABLE)
-        return PollResult(outcome, backed_off, answered)
+        return PollResult(outcome, recorded.backed_off, answered)
 
     async def _record_error(self, key: SeriesKey) -> None:
         """An error of our own is an outcome like any other: it begins a run of failures, and ends one of refusals."""

@@ -30,6 +30,17 @@ class ReadingDecision:
     verdict: RaiseVerdict | None = None
 
 
+def overtaken(asked: StoredSeries, stored: StoredSeries) -> bool:
+    """Whether a person has written of this Series since its page was asked for: what they wrote, a later page judges.
+
+    An address that was repaired meanwhile is another page altogether (SIG-010, SER-014, SER-017).
+    """
+    return any(
+        getattr(asked, name) != getattr(stored, name)
+        for name in ("series_url", "latest_chapter_num", "raised_by", "corrected_at")
+    )
+
+
 def decide(stored: StoredSeries, judgement: Judgement, now_ms: int) -> ReadingDecision:
     """What a reading changes, given the row as it stands now. An unreadable page changes nothing (LANE-051)."""
     if judgement.outcome not in READABLE:

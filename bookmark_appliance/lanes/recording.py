@@ -1,17 +1,24 @@
 """Writes what a read came to, in the transaction that its caller opened: the same for Poll and Acquisition."""
 
 import logging
+from dataclasses import dataclass
 
 from psycopg import AsyncConnection
 
 from bookmark_appliance.lanes.outcome import Outcome
-from bookmark_appliance.lanes.reading_decision import FAILURES, RaiseVerdict, ReadingDecision, decide
+from bookmark_appliance.lanes.reading_decision import (
+    FAILURES,
+    RaiseVerdict,
+    ReadingDecision,
+    decide,
+    overtaken,
+)
 from bookmark_appliance.lanes.refusals import note_answer
 from bookmark_appliance.lanes.series_read import SeriesRead
 from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.store.page_validators import forget_reading, keep_reading
 from bookmark_appliance.store.series import StoredSeries, apply_change, clear_failure, lock_series, record_failure
-from bookmark_appliance.store.sightings import record_agreement, record_contradiction
+from bookmark_appliance.store.sightings import lock_judged, record_agreement, record_contradiction
 
 log = logging.getLogger(__name__)
 
@@ -19,21 +26,36 @@ _PAGE_AS_BEFORE = frozenset({Outcome.UNREACHABLE, Outcome.UNFETCHABLE, Outcome.E
 """Outcomes without a page of the Site's own: what was kept of the last one still holds."""
 
 
-async def record_reading(connection: AsyncConnection, key: SeriesKey, read: SeriesRead, now_ms: int) -> bool:
-    """Write what a page said of its Series, against the row as it stands now: a Reader may have written meanwhile.
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """`backed_off` says that this answer began the Site's backoff.
 
-    True when this answer began the Site's backoff. Failure rows are the Poll's alone (record_failing).
+    `overtaken` that nothing was written of the Series, which changed after it was asked for: it is due again.
+    """
+
+    backed_off: bool
+    overtaken: bool = False
+
+
+async def record_reading(
+    connection: AsyncConnection, key: SeriesKey, read: SeriesRead, asked: StoredSeries, now_ms: int
+) -> Recorded:
+    """Write what a page said of its Series, which stood as `asked` when its page was asked for.
+
+    Failure rows are the Poll's alone (record_failing).
     """
     backed_off = await note_answer(connection, key.site, read.judgement, now_ms)
     stored = await lock_series(connection, key)
-    if stored is None:
-        return backed_off
+    if stored is None or overtaken(asked, stored):
+        return Recorded(backed_off, overtaken=True)
     decision = decide(stored, read.judgement, now_ms)
+    if decision.verdict is not None and stored.raised_by is not None:
+        await lock_judged(connection, key, stored.raised_by)
     await apply_change(connection, key, decision.change, now_ms)
     await _judge_raiser(connection, key, stored, decision, read)
     await _keep_or_forget(connection, key, read)
     _tell(key, stored, decision)
-    return backed_off
+    return Recorded(backed_off)
 
 
 async def record_failing(connection: AsyncConnection, key: SeriesKey, outcome: Outcome, now_ms: int) -> None:

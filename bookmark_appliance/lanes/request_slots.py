@@ -1,61 +1,89 @@
 """The one way to a request: nothing of ours asks a Site before its slot is granted (LANE-019, LANE-056)."""
 
+from dataclasses import dataclass
+
 import trio
 
 from bookmark_appliance.clock import SECOND_MS, Clock
 from bookmark_appliance.database import Database
-from bookmark_appliance.lanes.pace import CLOCK_TOLERANCE_MS, FLOOR_MS, WIRE_MARGIN_MS
+from bookmark_appliance.lanes.pace import FLOOR_MS, SHORTEST_SPACING_MS, WIRE_MARGIN_MS
 from bookmark_appliance.store.lane_rows import take_request_slot
 
 
+@dataclass(frozen=True, slots=True)
+class _Grant:
+    """A moment that was granted: on the wall, as the row has it (ms), and on the clock that nobody sets (s)."""
+
+    at_ms: int
+    at: float
+
+
 class RequestSlots:
-    """Grants the moments of requests, one row per Site, across every process on the database."""
+    """Grants the moments of requests, one row per Site, across every process on the database.
+
+    What this process was granted is kept beside the row: its wall clock may be set, and no spacing is shorter for it.
+    """
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
+        self._last: dict[str, _Grant] = {}
 
-    async def take(self, site: str, spacing_ms: int = FLOOR_MS) -> "HeldSlot":
+    async def take(self, site: str, spacing_ms: int = SHORTEST_SPACING_MS) -> "HeldSlot":
         """Wait until the last request to `site` lies `spacing_ms` back and claim the moment.
 
         Raises what the database raises: without the row nothing may be asked.
         """
         return HeldSlot(self, site, spacing_ms, await self._claim(site, spacing_ms))
 
-    async def renew(self, site: str, spacing_ms: int, claimed_at: int) -> None:
+    async def renew(self, site: str, spacing_ms: int, unused: _Grant) -> None:
         """Claim anew a moment that passed unused, unless it has only just passed; raises as `take`."""
-        if self._clock.now_ms() - claimed_at > WIRE_MARGIN_MS:
-            await self._claim(site, spacing_ms, unused=claimed_at)
+        if trio.current_time() - unused.at > WIRE_MARGIN_MS / SECOND_MS:
+            await self._claim(site, spacing_ms, unused)
 
-    async def _claim(self, site: str, spacing_ms: int, unused: int = 0) -> int:
+    async def _claim(self, site: str, spacing_ms: int, unused: _Grant | None = None) -> _Grant:
+        wait_ms = 0
         while True:
-            now = self._clock.now_ms()
+            await trio.sleep(max(wait_ms / SECOND_MS, self._floor(site, spacing_ms, unused)))
+            grant = _Grant(self._clock.now_ms(), trio.current_time())
             async with self._database.connection() as connection:
-                slot = await take_request_slot(
-                    connection, site, now, spacing_ms + WIRE_MARGIN_MS, CLOCK_TOLERANCE_MS, unused
+                wait_ms = await take_request_slot(
+                    connection, site, grant.at_ms, spacing_ms, unused.at_ms if unused else 0
                 )
-            if slot.granted:
-                return now
-            await trio.sleep(max(slot.free_at - self._clock.now_ms(), 1) / SECOND_MS)
+            if not wait_ms:
+                self._last[site] = grant
+                return grant
+
+    def _floor(self, site: str, spacing_ms: int, unused: _Grant | None) -> float:
+        """How long from now, in s, our own last request to `site` still keeps the next one away."""
+        last = self._last.get(site)
+        if last is None or last is unused:
+            return 0
+        return max(0, last.at + spacing_ms / SECOND_MS - trio.current_time())
 
 
 class HeldSlot:
     """The slots of one read whose first is already held: what a fetcher awaits before each request it sends."""
 
-    def __init__(self, slots: RequestSlots, site: str, spacing_ms: int, claimed_at: int) -> None:
+    def __init__(self, slots: RequestSlots, site: str, spacing_ms: int, grant: _Grant) -> None:
         self._slots = slots
         self._site = site
         self._spacing_ms = spacing_ms
-        self._claimed_at: int | None = claimed_at
+        self._grant: _Grant | None = grant
+
+    @property
+    def used(self) -> bool:
+        """Whether a request was sent in it."""
+        return self._grant is None
 
     async def __call__(self) -> None:
         """Return at once for the first request, later if it waited for its turn at the tab; take a slot for each hop.
 
         The floor of a hop counts from the answer that redirected, which has just arrived.
         """
-        if self._claimed_at is None:
+        if self._grant is None:
             await trio.sleep(FLOOR_MS / SECOND_MS)
             await self._slots.take(self._site)
             return
-        claimed_at, self._claimed_at = self._claimed_at, None
-        await self._slots.renew(self._site, self._spacing_ms, claimed_at)
+        grant, self._grant = self._grant, None
+        await self._slots.renew(self._site, self._spacing_ms, grant)

@@ -10,9 +10,9 @@ from bookmark_appliance.series_key import SeriesKey
 # How many rows these queries touch depends on the moment that is asked about. PostgreSQL may settle on a plan for any
 # moment when a statement is prepared, so those that could walk a whole Site are not.
 
-# The rules are spelled once, here, as expressions over `s` (series), `h` (its holders) and `t` (its times). A check
-# stamp from a clock that has since been set back counts as never checked (LANE-058); a claim or a Sighting stamped so
-# counts for nothing.
+# The rules are spelled once, here, as expressions over `s` (series), `h` (its holders), `t` (its times) and `d`. A
+# check stamp from a clock that has since been set back counts as never checked (LANE-058); a claim, a Sighting or a
+# doubtful reading stamped so counts for nothing. A doubtful reading calls for one early check, the first after it.
 _HOLDERS = """
     CROSS JOIN LATERAL (
         SELECT count(*) AS holders
@@ -24,6 +24,10 @@ _HOLDERS = """
             CASE WHEN s.latest_checked_at > %(now)s + %(tolerance)s THEN 0 ELSE s.latest_checked_at END AS checked_at,
             s.acquiring_until > %(now)s AND s.acquiring_until <= %(now)s + %(claim)s AS claimed
     ) AS t
+    CROSS JOIN LATERAL (
+        SELECT
+            s.doubtful_at > 0 AND s.doubtful_at BETWEEN t.checked_at AND %(now)s + %(tolerance)s AS is_doubtful
+    ) AS d
 """
 
 # When a Series has had its rest, the deferral by a Sighting included (DUE-004, DUE-006, DUE-007).
@@ -50,7 +54,7 @@ _IS_DUE = f"""
     SELECT
         s.series_id,
         s.force_poll_at > t.checked_at AS forced,
-        s.doubtful_at > 0 AS doubtful,
+        d.is_doubtful AS doubtful,
         t.checked_at,
         {_RESTED_AT} AS rested_at
     FROM series AS s
@@ -70,7 +74,7 @@ _IS_DUE = f"""
                 s.finished_at = 0
                 AND (
                     {_RESTED_AT} <= %(now)s
-                    OR (s.doubtful_at > 0 AND t.checked_at <= %(now)s - %(doubt)s)
+                    OR (d.is_doubtful AND t.checked_at <= %(now)s - %(doubt)s)
                 )
             )
         )
@@ -113,7 +117,7 @@ _NEXT_DUE = f"""
             CASE
                 WHEN t.claimed THEN s.acquiring_until
                 WHEN s.force_poll_at > t.checked_at THEN %(now)s
-                WHEN s.doubtful_at > 0 THEN t.checked_at + %(doubt)s
+                WHEN d.is_doubtful THEN t.checked_at + %(doubt)s
                 ELSE {_RESTED_AT}
             END
         )

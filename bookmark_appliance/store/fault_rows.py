@@ -1,4 +1,7 @@
-"""What faults are judged by, read from the pass log and the failure rows, and the episodes that are open."""
+"""What faults are judged by, read from the pass log and the failure rows, and the episodes that are open.
+
+`until_ms` leaves out what a clock that was ahead has dated into the future: it would be the newest for as long.
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -9,28 +12,29 @@ from psycopg.rows import class_row, scalar_row
 from bookmark_appliance.store.lane_passes import PASS_COLUMNS, LanePass
 
 
-async def latest_passes(connection: AsyncConnection, sites: Collection[str]) -> dict[str, LanePass]:
+async def latest_passes(connection: AsyncConnection, sites: Collection[str], until_ms: int) -> dict[str, LanePass]:
     """The newest pass of each of these Sites that was not cut short, by its name."""
     async with connection.cursor(row_factory=class_row(LanePass)) as cursor:
         await cursor.execute(
             f"""
             SELECT newest.*
-            FROM unnest(%s::text[]) AS known (site)
+            FROM unnest(%(sites)s::text[]) AS known (site)
             CROSS JOIN LATERAL (
                 SELECT {PASS_COLUMNS}
                 FROM poll_passes
                 WHERE site = known.site
+                    AND ran_at <= %(until)s
                     AND NOT cut
                 ORDER BY ran_at DESC
                 LIMIT 1
             ) AS newest
             """.encode(),
-            (list(sites),),
+            {"sites": list(sites), "until": until_ms},
         )
         return {row.site: row for row in await cursor.fetchall()}
 
 
-async def refusing_runs(connection: AsyncConnection, sites: Collection[str]) -> dict[str, int]:
+async def refusing_runs(connection: AsyncConnection, sites: Collection[str], until_ms: int) -> dict[str, int]:
     """When the unbroken refusing run of each of these Sites began; one that was healthy since a refusal has none.
 
     Passes that met a refusal and passes that declined because of it belong to a run; one whose reads the Site answered
@@ -39,11 +43,12 @@ async def refusing_runs(connection: AsyncConnection, sites: Collection[str]) -> 
     cursor = await connection.execute(
         """
         SELECT known.site, run.began_at
-        FROM unnest(%s::text[]) AS known (site)
+        FROM unnest(%(sites)s::text[]) AS known (site)
         CROSS JOIN LATERAL (
             SELECT coalesce(max(ran_at), -1) AS ran_at
             FROM poll_passes
             WHERE site = known.site
+                AND ran_at <= %(until)s
                 AND skip = ''
                 AND refused = 0
                 AND checked > unfetchable + errors
@@ -54,18 +59,21 @@ async def refusing_runs(connection: AsyncConnection, sites: Collection[str]) -> 
             WHERE site = known.site
                 AND (skip = 'refusing' OR refused > 0)
                 AND ran_at > healthy.ran_at
+                AND ran_at <= %(until)s
         ) AS run
         WHERE run.began_at IS NOT NULL
         """,
-        (list(sites),),
+        {"sites": list(sites), "until": until_ms},
     )
     return dict(await cursor.fetchall())
 
 
-async def browser_reached_at(connection: AsyncConnection) -> int | None:
+async def browser_reached_at(connection: AsyncConnection, until_ms: int) -> int | None:
     """The newest pass in which the browser answered a read, in ms."""
     async with connection.cursor(row_factory=scalar_row) as cursor:
-        await cursor.execute("SELECT max(ran_at) FROM poll_passes WHERE browser_reads > 0")
+        await cursor.execute(
+            "SELECT max(ran_at) FROM poll_passes WHERE browser_reads > 0 AND ran_at <= %s", (until_ms,)
+        )
         moment: int | None = await cursor.fetchone()
         return moment
 

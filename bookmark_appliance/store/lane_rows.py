@@ -124,24 +124,17 @@ async def end_refusals(connection: AsyncConnection, site: str) -> None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class RequestSlot:
-    """Whether a request may leave now; if not, `free_at` is when to ask again (ms)."""
-
-    granted: bool
-    free_at: int
-
-
 async def take_request_slot(
-    connection: AsyncConnection, site: str, now_ms: int, spacing_ms: int, tolerance_ms: int, unused: int = 0
-) -> RequestSlot:
+    connection: AsyncConnection, site: str, now_ms: int, spacing_ms: int, unused: int = 0
+) -> int:
     """Claim this moment for one request to `site`, if the last one lies at least `spacing_ms` back (LANE-056).
 
-    One statement in a transaction of its own, so that no two processes are granted the same time. A last request
-    further in the future than `tolerance_ms` was stamped under another clock and counts for nothing; neither does the
-    moment `unused`, at which the caller had leave to ask and did not.
+    Returns 0 when it is granted, else the ms until it is worth asking again. The moment `unused`, at which the caller
+    had leave to ask and did not, counts for nothing. One statement in a transaction of its own decides, so that no two
+    processes are granted the same time. A last request in the future was stamped under another clock: when it was,
+    nobody knows, but not later than now (LANE-058).
     """
-    values = {"site": site, "now": now_ms, "spacing": spacing_ms, "tolerance": tolerance_ms, "unused": unused}
+    values = {"site": site, "now": now_ms, "spacing": spacing_ms, "unused": unused}
     async with connection.cursor(row_factory=scalar_row) as cursor:
         await cursor.execute(
             """
@@ -150,14 +143,17 @@ async def take_request_slot(
             ON CONFLICT (site) DO UPDATE
             SET last_request_at = %(now)s
             WHERE last.last_request_at <= %(now)s - %(spacing)s
-                OR last.last_request_at > %(now)s + %(tolerance)s
                 OR last.last_request_at = %(unused)s
             RETURNING last_request_at
             """,
             values,
         )
         if await cursor.fetchone() is not None:
-            return RequestSlot(granted=True, free_at=now_ms)
+            return 0
+        await cursor.execute(
+            "UPDATE site_requests SET last_request_at = %(now)s WHERE site = %(site)s AND last_request_at > %(now)s",
+            values,
+        )
         await cursor.execute("SELECT last_request_at FROM site_requests WHERE site = %(site)s", values)
-        last_request_at: int | None = await cursor.fetchone()
-    return RequestSlot(granted=False, free_at=(last_request_at or now_ms) + spacing_ms)
+        last_request_at = int(await cursor.fetchone() or 0)
+    return max(1, last_request_at + spacing_ms - now_ms)

@@ -87,9 +87,18 @@ async def lock_series(connection: AsyncConnection, key: SeriesKey) -> StoredSeri
 
 
 async def stamp_checked(connection: AsyncConnection, key: SeriesKey, checked_at: int) -> None:
-    """Write the check stamp (LANE-020); a missing Series is not an error (DUE-014)."""
+    """Write the check stamp (LANE-020); a missing Series is not an error (DUE-014).
+
+    A force stamp from a clock that was ahead would stay newer than every check: it is moved back to this one (DUE-012).
+    """
     await connection.execute(
-        "UPDATE series SET latest_checked_at = %(at)s WHERE site = %(site)s AND series_id = %(series_id)s",
+        """
+        UPDATE series
+        SET latest_checked_at = %(at)s,
+            force_poll_at = least(force_poll_at, %(at)s)
+        WHERE site = %(site)s
+            AND series_id = %(series_id)s
+        """,
         {"site": key.site, "series_id": key.series_id, "at": checked_at},
     )
 

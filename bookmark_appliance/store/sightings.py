@@ -2,6 +2,8 @@
 
 from psycopg import AsyncConnection
 
+from bookmark_appliance.series_key import SeriesKey
+
 DISAGREEMENTS_UNTIL_DISTRUST = 3
 """From here on a Reader's Sightings put off no Poll (SIG-014)."""
 
@@ -27,6 +29,30 @@ settles a doubtful reading (LANE-054).
 
 AGREEMENTS_THAT_FORGIVE = 20
 """In a row, with no contradiction between (SIG-015)."""
+
+
+async def lock_judged(connection: AsyncConnection, key: SeriesKey, reader_id: int) -> None:
+    """Lock this Reader and every holder of the locked Series, in the order of their ids.
+
+    A number that is written locks the holders by its trigger, and the raiser need not be one of them: two Polls that
+    contradict each other's holders would deadlock.
+    """
+    await connection.execute(
+        """
+        SELECT
+        FROM readers
+        WHERE id = %(reader)s
+            OR id IN (
+                SELECT reader_id
+                FROM bookmarks
+                WHERE site = %(site)s
+                    AND series_id = %(series_id)s
+            )
+        ORDER BY id
+        FOR NO KEY UPDATE
+        """,
+        {"reader": reader_id, "site": key.site, "series_id": key.series_id},
+    )
 
 
 async def record_agreement(connection: AsyncConnection, reader_id: int) -> None:

@@ -8,6 +8,7 @@ from bookmark_appliance.clock import HOUR_MS, MINUTE_MS
 from bookmark_appliance.lanes.acquisition import AT_ONCE, WAITING_ROOM
 from bookmark_appliance.lanes.page import Page, TransportFailure
 from bookmark_appliance.series_key import SeriesKey
+from bookmark_appliance.store.series import ACQUISITION_CLAIM_MS
 from tests.lanes.conftest import World
 from tests.lanes.fakes import START_MS, answer, asura_page, asura_url, hold_series, passes, series_value
 from tests.lanes.test_lane import set_lane_row
@@ -82,24 +83,43 @@ async def test_the_lane_leaves_a_claimed_series_alone(autojump_clock: MockClock,
 
 
 async def test_a_silent_site_ends_an_acquisition_after_its_claim(autojump_clock: MockClock, world: World) -> None:
-    """COV-002, COV-003: 45 s once started; two at once wait for nobody else."""
+    """COV-002, COV-003: 45 s once started; the third begins when one of the two has given up, and not before."""
     slugs = [f"s{number}" for number in range(AT_ONCE + 1)]
     for slug in slugs:
         await hold_series(world.database, world.readers[0], slug)
-        world.fetcher.script(asura_url(slug), trio.sleep_forever)
+        world.fetcher.script(
+            asura_url(slug), trio.sleep_forever if slug != slugs[-1] else asura_page(asura_url(slug), 7)
+        )
     acquirer = world.acquirer()
     for slug in slugs:
         acquirer.offer(key(slug))
-    with trio.move_on_after(44):
+    with trio.move_on_after(50):
         await acquirer.run()
-    assert sorted(world.fetcher.addresses()) == [asura_url("s0"), asura_url("s1")]
+    assert sorted(world.fetcher.addresses()) == [asura_url(slug) for slug in slugs]
+    assert world.fetcher.fetched[-1] == (START_MS + ACQUISITION_CLAIM_MS, asura_url(slugs[-1]))
+    assert [await series_value(world.database, slug, "latest_chapter_num") for slug in slugs] == [None, None, 7]
+    assert [await series_value(world.database, slug, "acquiring_until") for slug in slugs] == [0, 0, 0]
 
 
-async def test_offering_never_waits_and_what_has_no_room_is_its_lanes(autojump_clock: MockClock, world: World) -> None:
-    """COV-003: the PUT that made a Series returns whatever the Sites do."""
+async def test_offering_never_waits_and_what_has_no_room_is_its_lanes(
+    autojump_clock: MockClock, world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """COV-002, COV-003: the PUT that made a Series returns whatever the Sites do; its Lane reads it after its claim."""
     acquirer = world.acquirer()
-    for number in range(WAITING_ROOM + 5):
-        acquirer.offer(key(f"s{number}"))
+    for number in range(WAITING_ROOM):
+        acquirer.offer(key(f"gone{number}"))
+    for slug in ("no-room", "none-either"):
+        await hold_series(world.database, world.readers[0], slug)
+        acquirer.offer(key(slug))
+    await claim(world, START_MS + ACQUISITION_CLAIM_MS)
+    assert caplog.text.count("too many new Series at once") == 2
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(acquirer.run)
+        nursery.start_soon(world.lane().run)
+        await trio.sleep(60)
+        nursery.cancel_scope.cancel()
+    assert sorted(world.fetcher.addresses()) == [asura_url("no-room"), asura_url("none-either")]
+    assert world.fetcher.fetched[0][0] == START_MS + ACQUISITION_CLAIM_MS
 
 
 async def test_an_address_or_site_of_no_use_asks_nothing(autojump_clock: MockClock, world: World) -> None:

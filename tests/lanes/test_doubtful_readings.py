@@ -6,10 +6,14 @@ from trio.testing import MockClock
 
 from bookmark_appliance.bookmark_put import BookmarkPut
 from bookmark_appliance.clock import HOUR_MS, MINUTE_MS
+from bookmark_appliance.lanes.pace import due_terms
+from bookmark_appliance.lanes.page import Page
+from bookmark_appliance.lanes.sites import SITES
 from bookmark_appliance.series_key import SeriesKey
+from bookmark_appliance.store.due import due_series
 from bookmark_appliance.store.owner_acts import correct_latest
 from tests.lanes.conftest import World
-from tests.lanes.fakes import START_MS, asura_page, asura_url, hold_series, passes, series_value
+from tests.lanes.fakes import START_MS, answer, asura_page, asura_url, hold_series, passes, series_value
 from tests.lanes.test_sightings import put
 
 KEY = SeriesKey("asura", "s")
@@ -44,6 +48,44 @@ async def test_a_doubtful_reading_is_kept_with_its_time_and_read_again_after_fiv
     assert [at - START_MS for at, _ in world.fetcher.fetched] == [0, 5 * MINUTE_MS]
     assert (await doubt(world))[0] == 901
     assert (await doubt(world))[3] == 0
+
+
+@pytest.mark.parametrize("then", [answer(404), answer(500), asura_page(URL, None)])
+async def test_a_page_that_settles_nothing_is_asked_early_once(
+    autojump_clock: MockClock, world: World, then: Page
+) -> None:
+    """LANE-054: after that the Series has its rest, though the doubt stands; a browser is woken no more for it."""
+    await begin_doubting(world)
+    world.fetcher.script(URL, then)
+    with trio.move_on_after(3 * 3600):
+        await world.lane().run()
+    minutes = [(at - START_MS) // MINUTE_MS for at, _ in world.fetcher.fetched]
+    assert minutes == [0, 5, 65, 125]
+    assert (await doubt(world))[1] == 900
+    async with world.database.connection() as connection:
+        (series,) = await due_series(connection, "asura", due_terms(SITES["asura"], START_MS + 4 * HOUR_MS))
+    assert not series.doubtful
+
+
+async def test_a_reading_as_far_off_the_other_way_is_asked_early_again(autojump_clock: MockClock, world: World) -> None:
+    """LANE-054: it is a new doubtful reading, with a time of its own."""
+    await begin_doubting(world, 2, 181)
+    with trio.move_on_after(30 * 60):
+        await world.lane().run()
+    assert [(at - START_MS) // MINUTE_MS for at, _ in world.fetcher.fetched] == [0, 5, 10]
+
+
+async def test_a_doubt_from_a_clock_that_was_ahead_calls_for_no_early_check(
+    autojump_clock: MockClock, world: World
+) -> None:
+    """LANE-054, LANE-058: it would be newer than every check for as long."""
+    await begin_doubting(world)
+    async with world.database.connection() as connection:
+        await connection.execute("UPDATE series SET doubtful_at = %s", (START_MS + 5 * HOUR_MS,))
+    world.fetcher.script(URL, answer(404))
+    with trio.move_on_after(3600 - 1):
+        await world.lane().run()
+    assert len(world.fetcher.fetched) == 1
 
 
 async def test_a_sighting_does_not_put_the_second_reading_off(autojump_clock: MockClock, world: World) -> None:

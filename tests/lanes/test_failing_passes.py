@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import pairwise
+from pkgutil import resolve_name
 
 import psycopg
 import pytest
@@ -10,7 +11,7 @@ from psycopg.abc import PQGen
 from trio.testing import MockClock
 
 from bookmark_appliance.clock import SECOND_MS
-from bookmark_appliance.database import DATABASE_ERRORS, Database, open_database
+from bookmark_appliance.database import Database, open_database
 from bookmark_appliance.lanes.page import Page
 from bookmark_appliance.lanes.supervision import contain
 from bookmark_appliance.postgres.trio_connection import BlockingConnection, T
@@ -126,11 +127,7 @@ async def _reader(database: Database, make_reader: MakeReader) -> Reader:
 async def _struck_pass(simulation: Simulation, saboteur: Saboteur, strikes_at: int) -> bool:
     """Run one pass and strike; False when it had no such statement any more."""
     saboteur.arm(strikes_at)
-    try:
-        await simulation.lane("asura").run_pass()
-    except DATABASE_ERRORS:
-        (row,) = await passes(simulation.database)
-        assert row["cut"]
+    await simulation.lane("asura").run_pass()
     saboteur.disarm()
     return saboteur.statement >= strikes_at
 
@@ -138,15 +135,21 @@ async def _struck_pass(simulation: Simulation, saboteur: Saboteur, strikes_at: i
 async def _judge_struck_pass(database: Database, caplog: pytest.LogCaptureFixture) -> bool:
     """Check the row that a struck pass has left; True when it was lost."""
     rows = await passes(database)
-    said_lost = [record for record in caplog.records if "the row of its pass was lost" in record.message]
+    said = [record.message for record in caplog.records]
+    assert not [record for record in caplog.records if record.exc_info], "a database that fails is no crash of ours"
     caplog.clear()
     if not rows:
-        assert said_lost
+        assert any("the row of its pass was lost" in record for record in said)
         return True
     (row,) = rows
     skip, due, checked, errors, cut = (row[name] for name in COUNTED)
     assert skip in ("", "due-query", "eligible-count")
-    if skip or cut:
+    assert not cut
+    if any("gave it no turn" in record for record in said):
+        assert (due, errors) == (SERIES, 0)
+        assert int(str(checked)) < SERIES
+        assert (skip == "due-query") is (checked == 0), "a pass without a turn is no stall"
+    elif skip:
         assert (errors, due) in ((0, SERIES), (0, 0))
     else:
         assert (due, checked) == (SERIES, SERIES)
@@ -175,7 +178,7 @@ async def _forget(database: Database) -> None:
         pytest.param("lanes.poll.record_reading", ["", 2, 2, 2, False], 2, None, id="reading"),
         pytest.param("lanes.poll.record_failing", ["", 2, 2, 0, False], 2, None, id="failure-row"),
         pytest.param("store.fault_rows.latest_passes", ["", 2, 2, 0, False], 2, None, id="faults"),
-        pytest.param("lanes.request_slots.take_request_slot", ["", 2, 0, 0, True], 0, None, id="slot"),
+        pytest.param("lanes.request_slots.take_request_slot", ["due-query", 2, 0, 0, False], 0, 10_000, id="slot"),
     ],
 )
 async def test_each_query_that_fails_has_its_word(
@@ -194,13 +197,9 @@ async def test_each_query_that_fails_has_its_word(
     async def fail(*_: object, **__: object) -> object:
         raise psycopg.OperationalError("the server is not well")
 
-    moment = None
     with monkeypatch.context() as patches:
         patches.setattr(f"bookmark_appliance.{fails}", fail)
-        try:
-            moment = await world.lane().run_pass()
-        except psycopg.OperationalError:
-            assert fails == "lanes.request_slots.take_request_slot", "without a slot nothing may be asked"
+        moment = await world.lane().run_pass()
     (row,) = await passes(world.database)
     assert [row[name] for name in COUNTED] == counted
     assert len(world.fetcher.fetched) == fetches
@@ -270,3 +269,51 @@ async def test_a_lane_that_crashes_again_and_again_waits_longer_each_time(
     async with world.database.connection() as connection:
         cursor = await connection.execute("SELECT condition, site FROM fault_episodes WHERE site = 'asura'")
         assert await cursor.fetchall() == [], "a crash is not a stall"
+
+
+@pytest.mark.parametrize("written", ["lane.record_pass", "poll.record_reading"])
+async def test_a_slow_database_costs_time_and_nothing_else(
+    autojump_clock: MockClock, world: World, monkeypatch: pytest.MonkeyPatch, written: str
+) -> None:
+    """LANE-037, LANE-027: a write that takes a minute is no error of its Series, and loses no row."""
+    await hold_series(world.database, world.readers[0], "s")
+    _slow_down(monkeypatch, written)
+    await world.lane().run_pass()
+    (row,) = await passes(world.database)
+    assert [row[name] for name in COUNTED] == ["", 1, 1, 0, False]
+    assert await series_value(world.database, "s", "latest_chapter_num") == 181
+
+
+@pytest.mark.parametrize("written", ["lane.record_pass", "poll.record_reading"])
+async def test_what_a_stop_leaves_no_time_to_write_is_said(
+    autojump_clock: MockClock,
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    written: str,
+) -> None:
+    """LANE-037, OPS-007: a process that is stopped waits a few seconds for its database, no longer."""
+    await hold_series(world.database, world.readers[0], "s")
+    _slow_down(monkeypatch, written)
+    with trio.CancelScope() as scope:
+
+        async def stop_us() -> Page:
+            scope.cancel()
+            return asura_page(asura_url("s"), 7)
+
+        world.fetcher.script(asura_url("s"), stop_us)
+        await world.lane().run_pass()
+    assert world.clock.now_ms() <= START_MS + 6_000
+    (line,) = [record.message for record in caplog.records if "did not take it in time" in record.message]
+    assert "was lost" in line
+
+
+def _slow_down(monkeypatch: pytest.MonkeyPatch, written: str) -> None:
+    path = f"bookmark_appliance.lanes.{written}"
+    real = resolve_name(path.replace(".record_", ":record_"))
+
+    async def slow(*arguments: object) -> object:
+        await trio.sleep(60)
+        return await real(*arguments)
+
+    monkeypatch.setattr(path, slow)

@@ -232,7 +232,7 @@ async def test_an_unbroken_refusing_run(database: Database, run: list[Figures], 
     """FAULT-003: refused and declined passes belong to it, one the Site answered ends it, all others say nothing."""
     await log_passes(database, *(row(ran_at=at, **figures) for at, figures in enumerate(run)))
     async with database.connection() as connection:
-        assert await fault_rows.refusing_runs(connection, ["asura", "demonic"]) == (
+        assert await fault_rows.refusing_runs(connection, ["asura", "demonic"], NOW) == (
             {} if began is None else {"asura": began}
         )
 
@@ -384,3 +384,27 @@ async def test_what_an_earlier_deployment_told_is_an_open_episode(database: Data
         await fault_rows.mark_notified(connection, "stall", "asura", 20)
     assert await after(database, row(ran_at=30, due=3)) == [("stall", "asura", 30, 20)]
     assert await after(database, row(ran_at=31, **GOOD)) == []
+
+
+async def test_a_word_of_another_version_spoils_no_judgement(database: Database) -> None:
+    """FAULT-001, FAULT-011: its row is left as it is, all else is judged as ever."""
+    async with database.connection() as connection:
+        await fault_rows.mark_notified(connection, "disk-full", "asura", 20)
+    stays = ("disk-full", "asura", 20, 20)
+    assert await after(database, row(ran_at=30, due=3)) == [stays, ("stall", "asura", 30, 0)]
+    assert await after(database, row(ran_at=31, **GOOD)) == [stays]
+
+
+async def test_passes_from_a_clock_that_was_ahead_speak_for_nobody(database: Database) -> None:
+    """FAULT-002, FAULT-003, FAULT-004, LANE-058: the newest pass is the newest of those that can have been."""
+    ahead = NOW + HOUR_MS
+    reached = replace(row("novelfull", ran_at=ahead, **GOOD), browser_reads=1)
+    down = [row(site, ran_at=NOW, skip="sidecar-down") for site in ("comix", "kagane")]
+    refused = [row("demonic", ran_at=NOW - HALF_DAY - 1, **REFUSED), row("demonic", ran_at=ahead, **GOOD)]
+    await log_passes(database, row(ran_at=ahead, **GOOD), reached, *refused, *down, row(ran_at=NOW, due=3))
+    await watch(database).judge("asura", NOW)
+    assert [(one[0], one[1]) for one in await episodes(database)] == [
+        ("no-browser-route", "demonic"),
+        ("sidecar-down", ""),
+        ("stall", "asura"),
+    ]

@@ -10,7 +10,7 @@ import pytest
 import trio
 
 from bookmark_appliance.clock import HOUR_MS
-from bookmark_appliance.database import Database
+from bookmark_appliance.database import Database, DatabaseUnavailable
 from bookmark_appliance.lanes.fault_watch import FaultWatch
 from bookmark_appliance.lanes.lane import Lane
 from bookmark_appliance.lanes.lane_keeper import RECONNECT_SECONDS, TRY_SECONDS, keep_lanes, lane_lock
@@ -163,6 +163,33 @@ async def test_a_lost_session_stops_its_lanes_and_they_come_back(
         nursery.cancel_scope.cancel()
     assert "no Lane runs here until the database answers" in caplog.text
     assert one.tries == 2
+
+
+async def test_an_outage_is_told_once(
+    two: tuple[Process, Process], database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    """LANE-057: however long the database is away; and the next one is told again."""
+    one, _ = two
+    tries = 0
+
+    @asynccontextmanager
+    async def session() -> AsyncIterator[LockSession]:
+        nonlocal tries
+        tries += 1
+        if tries % 5:
+            raise DatabaseUnavailable("no answer")
+        async with one.session() as opened:
+            yield opened
+
+    async with trio.open_nursery() as nursery:
+        lanes = [one.lane("asura")]
+        nursery.start_soon(partial(keep_lanes, lanes, session, try_seconds=0.02, reconnect_seconds=0.02))
+        await until(lambda: where(one.running) == {"asura": {"one"}})
+        assert caplog.text.count("no Lane runs here") == 1
+        await end_holder(database)
+        await until(lambda: tries == 9)
+        assert caplog.text.count("no Lane runs here") == 2
+        nursery.cancel_scope.cancel()
 
 
 async def test_a_killed_session_hands_its_lanes_to_the_other_process(

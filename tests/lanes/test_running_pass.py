@@ -16,7 +16,7 @@ from bookmark_appliance.lanes.sites import SITES
 from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.store.due import next_due_at
 from bookmark_appliance.store.lane_rows import back_off, count_refusal, pause_lane, resume_lane, take_request_slot
-from bookmark_appliance.store.owner_acts import request_poll
+from bookmark_appliance.store.owner_acts import repair_series_url, request_poll
 from tests.lanes.conftest import World
 from tests.lanes.fakes import START_MS, Answer, answer, asura_page, asura_url, hold_series, passes, series_value
 
@@ -87,6 +87,65 @@ async def test_a_forced_series_whose_stamp_cannot_be_written_is_tried_once_a_pas
     assert fetched(world) == ["a", "c"]
     (row,) = await passes(world.database)
     assert [row["due"], row["checked"], row["errors"]] == [3, 3, 1]
+
+
+async def test_a_force_stamp_from_a_clock_that_was_ahead_is_one_check(autojump_clock: MockClock, world: World) -> None:
+    """DUE-012, SER-012, LANE-058: not one at every gap until that moment; a finished Series is no exception."""
+    for slug, finished_at in (("a", 0), ("finished", 1)):
+        await hold_series(world.database, world.readers[0], slug, forced_at=START_MS + HOUR_MS, finished_at=finished_at)
+    with trio.move_on_after(300):
+        await world.lane().run()
+    assert fetched(world) == ["a", "finished"]
+
+
+@pytest.mark.parametrize("says", [asura_page(asura_url("a"), 7), answer(404)])
+async def test_an_address_that_is_repaired_during_its_fetch_is_read_at_the_new_one(
+    autojump_clock: MockClock, world: World, says: Page
+) -> None:
+    """SER-017, FAIL-001: what the old page said is nobody's number and nobody's failure; the Series stays due."""
+    await hold_series(world.database, world.readers[0], "a", checked_at=1)
+
+    async def repair() -> Page:
+        async with world.database.connection() as connection:
+            await repair_series_url(connection, SeriesKey("asura", "a"), asura_url("b"))
+        return says
+
+    world.fetcher.script(asura_url("a"), repair)
+    with trio.move_on_after(60):
+        await world.lane().run()
+    assert fetched(world) == ["a", "b"]
+    assert await series_value(world.database, "a", "latest_chapter_num") == 181
+    assert await sql(world, "SELECT * FROM poll_failures") == []
+
+
+async def test_a_refusal_at_an_address_that_is_repaired_meanwhile_counts(
+    autojump_clock: MockClock, world: World
+) -> None:
+    """LANE-030, SER-017: it is the Site's answer, whatever page was asked for."""
+    for slug in "ab":
+        await hold_series(world.database, world.readers[0], slug, checked_at=1)
+
+        async def repair(slug: str = slug) -> Page:
+            async with world.database.connection() as connection:
+                await repair_series_url(connection, SeriesKey("asura", slug), asura_url(slug * 2))
+            return answer(403)
+
+        world.fetcher.script(asura_url(slug), repair)
+    assert await world.lane().run_pass() == world.clock.now_ms() + 15 * MINUTE_MS
+
+
+@pytest.mark.parametrize("forced_at", [START_MS - 1, START_MS + HOUR_MS])
+async def test_a_forced_check_that_was_cut_is_still_wanted(
+    autojump_clock: MockClock, world: World, forced_at: int
+) -> None:
+    """DUE-011, LANE-020, LANE-058: the check stamp is given back, whatever clock the press was stamped by."""
+    await hold_series(world.database, world.readers[0], "a", checked_at=START_MS - MINUTE_MS, forced_at=forced_at)
+    world.fetcher.script(asura_url("a"), trio.sleep_forever, asura_page(asura_url("a"), 1))
+    with trio.move_on_after(5):
+        await world.lane().run_pass()
+    with trio.move_on_after(60):
+        await world.lane().run()
+    assert fetched(world) == ["a", "a"]
 
 
 async def test_a_pass_that_is_paused_before_its_first_check_is_no_stall(
@@ -241,6 +300,73 @@ async def test_a_wait_from_a_clock_that_was_ahead_lasts_its_own_length_once(
     assert fetched(world) == ["a"]
 
 
+async def test_what_asks_nothing_costs_no_turn(autojump_clock: MockClock, world: World) -> None:
+    """LANE-019, LANE-025, LANE-044: the turn of a Series that was finished or has no way is the next one's."""
+    for number, slug in enumerate(("a", "evil", "finished", "dropped", "b")):
+        url = "https://evil.example/x" if slug == "evil" else None
+        await hold_series(world.database, world.readers[0], slug, checked_at=number + 1, url=url)
+
+    async def change() -> Page:
+        await sql(world, "UPDATE series SET finished_at = 1 WHERE series_id = 'finished'")
+        await sql(world, "DELETE FROM bookmarks WHERE series_id = 'dropped'")
+        return asura_page(asura_url("a"), 1)
+
+    world.fetcher.script(asura_url("a"), change)
+    await world.lane().run_pass()
+    assert fetched(world) == ["a", "b"]
+    (first, _), (second, _) = world.fetcher.fetched
+    assert GAP_MS <= second - first <= GAP_MS + WIRE_MARGIN_MS
+    (row,) = await passes(world.database)
+    assert [row["due"], row["checked"], row["unfetchable"]] == [3, 3, 1]
+
+
+@pytest.mark.parametrize("wait", ["pause", "backoff"])
+@pytest.mark.parametrize("jump_ms", [-30 * DAY_MS, -10 * MINUTE_MS])
+async def test_a_clock_that_is_set_back_while_a_lane_waits_lengthens_nothing_beyond_its_own_length(
+    autojump_clock: MockClock, world: World, wait: str, jump_ms: int
+) -> None:
+    """LANE-058, LANE-042, LANE-030: measured on the clock that nobody sets, with the Lane asleep meanwhile."""
+    await hold_series(world.database, world.readers[0], "a", checked_at=1)
+    length_ms = 20 * MINUTE_MS
+    async with world.database.connection() as connection:
+        if wait == "pause":
+            await pause_lane(connection, "asura", START_MS, length_ms)
+        else:
+            await count_refusal(connection, "asura")
+            await back_off(connection, "asura", START_MS, length_ms)
+    began = trio.current_time()
+    fetched_after = []
+
+    async def note() -> Page:
+        fetched_after.append(trio.current_time() - began)
+        return asura_page(asura_url("a"), 1)
+
+    world.fetcher.script(asura_url("a"), note)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(world.lane().run)
+        await trio.sleep(10 * 60)
+        world.clock.set_forward_ms = jump_ms
+        await trio.sleep(25 * 60)
+        nursery.cancel_scope.cancel()
+    jumped_at, look = 10 * 60, 60
+    assert len(fetched_after) == 1
+    assert length_ms / 1_000 <= fetched_after[0] <= jumped_at + length_ms / 1_000 + look
+
+
+async def test_a_press_is_heard_whatever_the_clock_does(autojump_clock: MockClock, world: World) -> None:
+    """DUE-008, DUE-012, LANE-058: an hour ahead, back again, pressed under either clock: one check each."""
+    await hold_series(world.database, world.readers[0], "a", checked_at=START_MS - MINUTE_MS)
+    lane = world.lane()
+    for set_forward_ms in (HOUR_MS, 0, -HOUR_MS):
+        world.clock.set_forward_ms = set_forward_ms
+        before = len(world.fetcher.fetched)
+        async with world.database.connection() as connection:
+            await request_poll(connection, SeriesKey("asura", "a"), world.clock.now_ms())
+        with trio.move_on_after(45):
+            await lane.run()
+        assert len(world.fetcher.fetched) == before + 1, set_forward_ms
+
+
 async def test_two_processes_never_ask_one_site_within_a_second(autojump_clock: MockClock, world: World) -> None:
     """LANE-056: whoever asks and however many; another Site waits for none of it."""
     asked: dict[str, list[int]] = {"asura": [], "demonic": []}
@@ -267,14 +393,73 @@ async def test_of_many_who_claim_one_moment_one_gets_it(database: Database, data
 
     async def claim(pool: Database) -> None:
         async with pool.connection() as connection:
-            slot = await take_request_slot(connection, "asura", START_MS, FLOOR_MS, MINUTE_MS)
-        granted.append(slot.granted)
-        assert slot.free_at == (START_MS if slot.granted else START_MS + FLOOR_MS)
+            wait_ms = await take_request_slot(connection, "asura", START_MS, FLOOR_MS)
+        granted.append(wait_ms == 0)
+        assert wait_ms in (0, FLOOR_MS)
 
     async with open_database(database_url) as other, trio.open_nursery() as nursery:
         for number in range(24):
             nursery.start_soon(claim, (database, other)[number % 2])
     assert sorted(granted) == [False] * 23 + [True]
+
+
+@pytest.mark.parametrize("jump_ms", [-DAY_MS, -2 * MINUTE_MS, -5_000, 5_000, DAY_MS])
+async def test_a_clock_that_is_set_shortens_no_spacing_and_stretches_none_beyond_twice(
+    autojump_clock: MockClock, world: World, jump_ms: int
+) -> None:
+    """LANE-019, LANE-056, LANE-058: what was granted before the jump counts as ever, however far it went."""
+    slots = RequestSlots(world.database, world.clock)
+    moments = []
+    for _ in range(3):
+        held = await slots.take("asura", 10_000)
+        await held()
+        moments.append(trio.current_time())
+        world.clock.set_forward_ms += jump_ms
+    waits = [after - before for before, after in pairwise(moments)]
+    assert min(waits) >= 10
+    assert max(waits) <= 20.1
+
+
+async def test_a_stamp_of_a_clock_that_was_ahead_counts_as_one_of_now(autojump_clock: MockClock, world: World) -> None:
+    """LANE-056, LANE-058: a fresh process does not know when it was; two of them are not granted one moment."""
+    await sql(world, f"INSERT INTO site_requests VALUES ('asura', {START_MS + DAY_MS})")
+    moments = []
+
+    async def ask() -> None:
+        await RequestSlots(world.database, world.clock).take("asura")
+        moments.append(world.clock.now_ms() - START_MS)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask)
+        nursery.start_soon(ask)
+    assert moments[0] >= FLOOR_MS
+    assert moments[1] - moments[0] >= FLOOR_MS
+    assert moments[1] <= 3 * FLOOR_MS
+
+
+async def test_a_clock_that_is_set_back_during_a_pass_costs_one_gap_at_most(
+    autojump_clock: MockClock, world: World
+) -> None:
+    """LANE-019, LANE-058: and the gap holds on the clock that nobody sets."""
+    for slug in "abcd":
+        await hold_series(world.database, world.readers[0], slug, checked_at=1)
+    moments = []
+
+    def answers(slug: str, jump_ms: int) -> None:
+        async def answer_and_jump() -> Page:
+            moments.append(trio.current_time())
+            world.clock.set_forward_ms += jump_ms
+            return asura_page(asura_url(slug), 1)
+
+        world.fetcher.script(asura_url(slug), answer_and_jump)
+
+    for slug, jump_ms in zip("abcd", (-HOUR_MS, 0, HOUR_MS, 0), strict=True):
+        answers(slug, jump_ms)
+    await world.lane().run_pass()
+    assert fetched(world) == list("abcd")
+    waits = [after - before for before, after in pairwise(moments)]
+    assert min(waits) >= GAP_MS / 1_000
+    assert max(waits) <= 2 * (GAP_MS + WIRE_MARGIN_MS) / 1_000
 
 
 async def test_a_redirect_hop_takes_a_slot_of_its_own(autojump_clock: MockClock, world: World) -> None:

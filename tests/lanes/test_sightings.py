@@ -7,12 +7,21 @@ import trio
 from trio.testing import MockClock
 
 from bookmark_appliance.bookmark_put import BookmarkPut
+from bookmark_appliance.chapter import Chapter
 from bookmark_appliance.clock import HOUR_MS, MINUTE_MS
+from bookmark_appliance.database import Database
+from bookmark_appliance.lanes.outcome import Judgement, Outcome
+from bookmark_appliance.lanes.page import Page
+from bookmark_appliance.lanes.recording import record_reading
+from bookmark_appliance.lanes.series_read import SeriesRead
+from bookmark_appliance.lanes.site import Reading
+from bookmark_appliance.postgres.trio_connection import TrioConnection
 from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.store.bookmarks import put_bookmark
+from bookmark_appliance.store.series import lock_series
 from bookmark_appliance.store.sightings import clear_marks
 from tests.lanes.conftest import World
-from tests.lanes.fakes import START_MS, asura_page, asura_url, hold_series, series_value
+from tests.lanes.fakes import START_MS, MakeReader, asura_page, asura_url, hold_series, series_value
 
 KEY = SeriesKey("asura", "s")
 URL = asura_url("s")
@@ -80,6 +89,46 @@ async def test_a_contradicted_raise_is_corrected_and_held_against_its_reader(
     assert await marks(world) == (0, 1)
     (line,) = [record.message for record in caplog.records if "reported" in record.message]
     assert line == f"asura:s: Reader {world.readers[0].id} reported 796, the Site says 296"
+
+
+@pytest.mark.parametrize("raised_before", [False, True])
+async def test_a_page_that_was_asked_for_before_a_report_does_not_judge_it(
+    autojump_clock: MockClock, world: World, credentials: list[bytes], raised_before: bool
+) -> None:
+    """SIG-010, SIG-011: neither a mark nor a lower number; the Series is due again, and the next page judges."""
+    await hold_series(world.database, world.readers[0], "s", latest=200, checked_at=1)
+    await hold_series(world.database, world.readers[1], "s")
+    if raised_before:
+        await report(world, credentials[1], 200.5)
+
+    async def report_meanwhile() -> Page:
+        await report(world, credentials[0], 201)
+        return asura_page(URL, 200)
+
+    world.fetcher.script(URL, report_meanwhile, asura_page(URL, 201))
+    await world.lane().run_pass()
+    assert await number_and_raiser(world) == (201, world.readers[0].id)
+    assert await series_value(world.database, "s", "latest_checked_at") == 1
+    await world.lane().run_pass()
+    assert await number_and_raiser(world) == (201, None)
+    assert [await marks(world), await marks(world, 1)] == [(1, 0), (0, 0)]
+
+
+async def test_a_new_series_that_is_reported_while_it_is_first_read_is_left_to_its_lane(
+    autojump_clock: MockClock, world: World, credentials: list[bytes]
+) -> None:
+    """SIG-010, COV-004: no check, no judgement."""
+    await put(world, credentials[0], BookmarkPut(KEY, title="s", series_url=URL, latest_chapter_num=200))
+
+    async def report_meanwhile() -> Page:
+        await report(world, credentials[0], 201)
+        return asura_page(URL, 200)
+
+    world.fetcher.script(URL, report_meanwhile)
+    await world.acquirer().acquire(KEY)
+    assert await number_and_raiser(world) == (201, world.readers[0].id)
+    assert await series_value(world.database, "s", "latest_checked_at") == 0
+    assert await marks(world) == (0, 0)
 
 
 async def test_a_confirmed_raise_is_one_agreement_for_its_raiser_alone(
@@ -209,3 +258,47 @@ async def test_a_deferral_that_was_bought_lasts_out_its_rest(
     await trio.sleep(60)
     await world.lane().run_pass()
     assert [at - START_MS for at, _ in world.fetcher.fetched] == [60 * MINUTE_MS]
+
+
+async def test_two_polls_that_contradict_the_holders_of_each_others_series_do_not_deadlock(
+    database: Database, make_reader: MakeReader
+) -> None:
+    """SIG-010, LANE-048: neither raiser holds the Series any more, so no order of the holders alone would do."""
+    async with database.transaction() as connection:
+        readers = [await make_reader(connection, number) for number in ("1", "2")]
+    judged = []
+
+    async def contradict(site: str) -> None:
+        key = SeriesKey(site, "s")
+        async with database.transaction() as connection:
+            asked = await lock_series(connection, key)
+            assert asked is not None
+            read = SeriesRead(Judgement(Outcome.SUCCESS, Reading(Chapter(181, "Chapter 181"))))
+            await record_reading(connection, key, read, asked, START_MS)
+        judged.append(site)
+
+    one, other = readers
+    for site, holder, raiser in (("asura", one, other), ("demonic", other, one)):
+        await hold_series(database, holder, "s", site=site, latest=200)
+        async with database.connection() as connection:
+            await connection.execute(
+                "UPDATE series SET latest_raised_by = %s, latest_by_person = TRUE WHERE site = %s", (raiser.id, site)
+            )
+    async with trio.open_nursery() as nursery, database.transaction() as connection:
+        # Both wait for the Readers, and go on at the same moment.
+        await connection.execute("SELECT FROM readers FOR UPDATE")
+        for site in ("asura", "demonic"):
+            nursery.start_soon(contradict, site)
+        with trio.fail_after(5):
+            while await waiting(connection) < 2:  # noqa: ASYNC110 - the condition lies in the server
+                await trio.sleep(0.005)
+    assert sorted(judged) == ["asura", "demonic"]
+
+
+async def waiting(connection: TrioConnection) -> int:
+    """How many sessions of this database wait for a lock."""
+    cursor = await connection.execute(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+    (count,) = await cursor.fetchone() or (0,)
+    return int(count)

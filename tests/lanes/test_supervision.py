@@ -7,7 +7,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from bookmark_appliance.lanes.request_slots import RequestSlots
+from bookmark_appliance.lanes.request_slots import HeldSlot, RequestSlots
 from bookmark_appliance.lanes.supervision import contain
 from tests.lanes.conftest import World
 from tests.lanes.fakes import hold_series, passes
@@ -57,12 +57,12 @@ async def test_a_crash_records_the_pass_with_what_it_had_and_the_lane_goes_on(
         await hold_series(world.database, world.readers[0], f"s{number}")
     take, asked = RequestSlots.take, 0
 
-    async def take_and_crash(slots: RequestSlots, site: str, spacing_ms: int = 1_000) -> None:
+    async def take_and_crash(slots: RequestSlots, site: str, spacing_ms: int) -> HeldSlot:
         nonlocal asked
         asked += 1
         if asked == 3:
             raise RuntimeError("a bug of ours")
-        await take(slots, site, spacing_ms)
+        return await take(slots, site, spacing_ms)
 
     monkeypatch.setattr(RequestSlots, "take", take_and_crash)
     lane, sibling = world.lane(), world.lane("demonic")
