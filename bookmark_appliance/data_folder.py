@@ -55,13 +55,7 @@ def _make(key: str, folder: Path, mode: int) -> bool:
 
 @contextlib.contextmanager
 def held_by_serve(settings: Settings) -> Iterator[None]:
-    """Hold DATA_DIR for one `serve`. Raises SettingsError when another one has it.
-
-    Embedded Postgres takes the same lock by itself.
-    """
-    if settings.database_url is None:
-        yield
-        return
+    """Hold DATA_DIR for one `serve`, whatever its database. Raises SettingsError when another one has it."""
     lock = FileLock(settings.data_dir / "serve.lock")
     if not lock.try_exclusive():
         raise SettingsError(f"DATA_DIR: another serve runs on {settings.data_dir}")

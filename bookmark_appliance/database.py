@@ -105,9 +105,14 @@ class Database:
     async def _borrow(self) -> TrioConnection:
         while self._idle:
             connection, since = self._idle.pop()
-            if await self._is_alive(connection, trio.current_time() - since):
+            alive = False
+            try:
+                alive = await self._is_alive(connection, trio.current_time() - since)
+            finally:  # it is in nobody's hands when the question was cut off
+                if not alive:
+                    connection.pgconn.finish()
+            if alive:
                 return connection
-            connection.pgconn.finish()
         return await connect(self._url, self._timeouts, self._connection_class)
 
     @staticmethod

@@ -1,14 +1,14 @@
 """PostgreSQL in the data folder: started when nobody else has, joined when somebody has, stopped by the last one.
 
-Three locks, all given back by the kernel when a process dies:
+Two locks, both given back by the kernel when a process dies:
 
-- `postgres.serve`, held by `serve` for its whole life: one a data folder.
 - `postgres.users`, shared by everyone who uses the server; whoever gets it alone knows that nobody does.
 - `postgres.turn`, held for a moment while deciding: start, join, stop.
 
 `serve` always makes its own server: what it finds running without a user is the stray of a killed process and is
 stopped; while another command uses one it waits. Its server is ended by the kernel together with it. Other commands
-join what runs, or start a server that the last of them stops.
+join what runs, or start a server that the last of them stops. That there is one `serve` a data folder is seen to
+elsewhere (`data_folder.held_by_serve`).
 """
 
 import logging
@@ -52,10 +52,6 @@ _BIGGEST_LOG: Final = 1_000_000
 """Bytes; a larger log of the server is emptied at the next start."""
 
 
-class EmbeddedInUse(DatabaseError):
-    """Another `serve` runs on this data folder."""
-
-
 class EmbeddedFailed(DatabaseError):
     """The server did not start; its own log says why."""
 
@@ -70,7 +66,6 @@ class EmbeddedPostgres:
         self._settings = settings
         self._child: subprocess.Popen[bytes] | None = None
         self._files: PostgresFiles | None = None
-        self._serving = FileLock(data_dir / "postgres.serve")
         self._users = FileLock(data_dir / "postgres.users")
         self._turn = FileLock(data_dir / "postgres.turn")
 
@@ -81,10 +76,8 @@ class EmbeddedPostgres:
         return make_conninfo("", host=str(self._files.socket_folder), user=_ROLE, dbname="postgres")
 
     async def start(self) -> None:
-        """Start or join the server; return when it answers. Raises EmbeddedInUse, EmbeddedRefused, EmbeddedFailed."""
+        """Start or join the server; return when it answers. Raises EmbeddedRefused or EmbeddedFailed."""
         self._files = prepare_files(self._data_dir)
-        if self._serve and not self._serving.try_exclusive():
-            raise EmbeddedInUse(f"another serve runs on {self._data_dir}")
         try:
             if self._serve:
                 await self._start_own(self._files)
@@ -103,7 +96,6 @@ class EmbeddedPostgres:
             if (self._serve and self._child is not None) or self._users.try_exclusive():
                 await _end_any(self._files, self._child)
             self._users.release()
-            self._serving.release()
 
     async def wait_ended(self) -> None:
         """Return when the server that `serve` started has ended by itself. For a supervisor: nothing restarts it."""
@@ -154,8 +146,8 @@ async def embedded_postgres(
 ) -> AsyncIterator[EmbeddedPostgres]:
     """Use the PostgreSQL of this data folder for a block; `serve` tells whether we are the one that serves.
 
-    `settings` are added to the server's own, over them. Raises EmbeddedInUse, EmbeddedRefused or EmbeddedFailed. Must
-    be entered from the main thread (see postgres.process.launch).
+    The folder must be there; `settings` are added to the server's own, over them. Raises EmbeddedRefused or
+    EmbeddedFailed. Must be entered from the main thread (see postgres.process.launch).
     """
     server = EmbeddedPostgres(data_dir, serve=serve, settings=settings or {})
     await server.start()

@@ -36,14 +36,13 @@ def _code(error: BaseException) -> int | None:
     import psycopg
 
     from bookmark_appliance.database import DatabaseError
-    from bookmark_appliance.embedded_postgres import EmbeddedInUse
     from bookmark_appliance.postgres.files import EmbeddedRefused
     from bookmark_appliance.reader_commands import UnknownReader
 
     match error:
         case KeyboardInterrupt() | click.Abort():
             return INTERRUPTED
-        case SettingsError() | EmbeddedInUse() | EmbeddedRefused():
+        case SettingsError() | EmbeddedRefused():
             return USAGE
         case DatabaseError() | psycopg.OperationalError():
             return DATABASE

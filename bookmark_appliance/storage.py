@@ -36,7 +36,8 @@ class Storage:
 async def open_storage(settings: Settings, *, serve: bool = False, pool_size: int = 2) -> AsyncIterator[Storage]:
     """Reach the database of `settings`, migrate it, seed the owner (OPS-001); close it all at the end, Postgres last.
 
-    `serve` tells whether we are the one that serves this data folder. Raises DatabaseError and SettingsError.
+    A database whose Readers rest on a key that is missing is left as it was found. `serve` tells whether we are the one
+    that serves this data folder. Raises DatabaseError and SettingsError.
     """
     async with AsyncExitStack() as stack:
         if settings.database_url is None:
@@ -46,11 +47,13 @@ async def open_storage(settings: Settings, *, serve: bool = False, pool_size: in
             url, wait_lost = settings.database_url.reveal(), trio.sleep_forever
         settled = settings
 
-        async def seed(connection: TrioConnection) -> None:
+        async def settle(connection: TrioConnection) -> None:
             nonlocal settled
             settled = settle_token_key(settings, readers=await count_readers(connection))
+
+        async def seed(connection: TrioConnection) -> None:
             await seed_owner(connection, settled.owner_discord_id, settled.token_key)
 
-        version = await migrate(url, seed)
+        version = await migrate(url, seed, admit=settle)
         database = await stack.enter_async_context(open_database(url, pool_size=pool_size))
         yield Storage(database, settled, version, wait_lost, partial(open_lock_session, url))

@@ -8,10 +8,7 @@ make_reader          adds a Reader to an open connection
 owner_discord_id     the owner's id in `database`; token_key the key that credentials there are derived from
 """
 
-import shutil
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from pathlib import Path
 from uuid import uuid4
 
 import psycopg
@@ -22,9 +19,11 @@ from psycopg.conninfo import make_conninfo
 from bookmark_appliance.database import Database, open_database
 from bookmark_appliance.embedded_postgres import EmbeddedPostgres
 from bookmark_appliance.postgres.migrations import migrate
-from bookmark_appliance.postgres.trio_connection import BlockingConnection, TrioConnection
+from bookmark_appliance.postgres.trio_connection import TrioConnection
 from bookmark_appliance.secret import Secret
 from bookmark_appliance.store.readers import Reader, add_reader, seed_owner
+from tests.blocking_connection import BlockingConnection
+from tests.open_folder import open_folder
 
 _TOKEN_KEY = Secret("a token key for tests, 32 characters or more")
 _OWNER_DISCORD_ID = "100000000000000001"
@@ -36,16 +35,13 @@ _QUICK_SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_write
 @pytest.fixture(scope="session")
 def postgres_conninfo() -> Iterator[str]:
     """One embedded server for all tests of this process."""
-    # pytest's own folders are closed to other users, and as root the server runs under another one.
-    folder = Path(tempfile.mkdtemp(prefix="bookmark-tests-"))
-    folder.chmod(0o711)
-    server = EmbeddedPostgres(folder / "data", serve=True, settings=_QUICK_SETTINGS)
-    trio.run(server.start)
-    try:
-        yield server.conninfo
-    finally:
-        trio.run(server.stop)
-        shutil.rmtree(folder)
+    with open_folder() as folder:
+        server = EmbeddedPostgres(folder, serve=True, settings=_QUICK_SETTINGS)
+        trio.run(server.start)
+        try:
+            yield server.conninfo
+        finally:
+            trio.run(server.stop)
 
 
 @pytest.fixture(scope="session")
@@ -76,12 +72,19 @@ def empty_database_url(postgres_conninfo: str) -> Iterator[str]:
     yield from _new_database(postgres_conninfo, "template0")
 
 
+_stale: list[str] = []
+"""Dropped by the next test: the server waits for a tenth of a second where a session has not quite ended."""
+
+
 def _new_database(conninfo: str, template: str) -> Iterator[str]:
     name = f"test_{uuid4().hex}"
     with psycopg.connect(conninfo, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}".encode())
-        yield make_conninfo(conninfo, dbname=name)
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+        while _stale:
+            connection.execute(f"DROP DATABASE {_stale.pop()} WITH (FORCE)".encode())
+        # Of files on no disk a copy costs less than a log of all their pages.
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY".encode())
+    yield make_conninfo(conninfo, dbname=name)
+    _stale.append(name)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from psycopg.conninfo import conninfo_to_dict
 from bookmark_appliance import __version__, cli
 from bookmark_appliance.config import SETTINGS, Settings
 from bookmark_appliance.database import DatabaseUnavailable
-from bookmark_appliance.embedded_postgres import EmbeddedInUse
+from bookmark_appliance.postgres.files import EmbeddedRefused
 
 TOKEN_KEY = "a token key of more than thirty-two characters"
 
@@ -358,7 +358,7 @@ def test_a_second_serve_is_exit_2(
         (BaseExceptionGroup("nursery", [KeyboardInterrupt()]), 130),
         (DatabaseUnavailable("no database"), 3),
         (ExceptionGroup("nursery", [ExceptionGroup("inner", [DatabaseUnavailable("no database")])]), 3),
-        (ExceptionGroup("nursery", [EmbeddedInUse("another serve")]), 2),
+        (ExceptionGroup("nursery", [EmbeddedRefused("a folder is in the way")]), 2),
     ],
 )
 def test_what_ends_a_command_decides_its_exit_code(error: BaseException, code: int, served: SimpleNamespace) -> None:

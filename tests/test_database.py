@@ -137,6 +137,23 @@ async def test_pool_has_an_end_and_says_so(database_url: str) -> None:
             assert await readers(connection) == 1
 
 
+async def test_connection_that_was_being_asked_when_its_borrower_went_is_closed(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is no longer at home and not yet lent: nobody else would."""
+    monkeypatch.setattr(database_module, "_LONG_IDLE_SECONDS", 0.0)
+    async with database.connection() as asked, database.connection():
+        pass
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        async with database.connection():
+            pass
+    assert scope.cancelled_caught
+    assert asked.closed
+    async with database.connection() as connection:
+        assert await readers(connection) == 1
+
+
 async def test_waiting_for_a_connection_ends_when_one_comes_back(database_url: str) -> None:
     async with open_database(database_url, pool_size=2) as database, trio.open_nursery() as nursery:
         got = trio.Event()

@@ -7,7 +7,6 @@ import signal
 import stat
 import subprocess
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,13 +16,14 @@ from typing import Any
 import pytest
 import trio
 
-from bookmark_appliance.embedded_postgres import EmbeddedFailed, EmbeddedInUse, embedded_postgres
+from bookmark_appliance.embedded_postgres import EmbeddedFailed, embedded_postgres
 from bookmark_appliance.postgres import files, process
 from bookmark_appliance.postgres.connecting import NO_TIMEOUTS, connect
 from bookmark_appliance.postgres.file_lock import FileLock
 from bookmark_appliance.postgres.files import EmbeddedRefused, ServiceUser, prepare_files, socket_folder
 from bookmark_appliance.postgres.polling import until
 from bookmark_appliance.postgres.process import read_postmaster, server_processes, works_in
+from tests.open_folder import open_folder
 
 AS_ROOT = os.geteuid() == 0
 
@@ -44,25 +44,21 @@ trio.run(main)
 @pytest.fixture(scope="module")
 def made_once() -> Iterator[Path]:
     """A data folder whose cluster is made, to start tests from in a fraction of the time."""
-    folder = Path(tempfile.mkdtemp(prefix="bookmark-embedded-"))
-    folder.chmod(0o711)
+    with open_folder() as folder:
 
-    async def make() -> None:
-        async with embedded_postgres(folder / "made"):
-            pass
+        async def make() -> None:
+            async with embedded_postgres(folder):
+                pass
 
-    trio.run(make)
-    yield folder
-    shutil.rmtree(folder)
+        trio.run(make)
+        yield folder
 
 
 @pytest.fixture
 def new_data_dir() -> Iterator[Path]:
     """Where nothing was ever started."""
-    folder = Path(tempfile.mkdtemp(prefix="bookmark-embedded-"))
-    folder.chmod(0o711)
-    yield folder / "data"
-    shutil.rmtree(folder)
+    with open_folder() as folder:
+        yield folder
 
 
 @pytest.fixture
@@ -76,17 +72,15 @@ def deep_data_dir(data_dir: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
-def data_dir(made_once: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+def data_dir(made_once: Path) -> Iterator[Path]:
     """A fresh data folder with an empty cluster; no server of it is left at the end."""
-    folder = Path(tempfile.mkdtemp(dir=made_once)) / "data"
-    folder.parent.chmod(0o711)
-    subprocess.run(["cp", "-a", made_once / "made", folder], check=True)
-    yield folder
-    left = server_processes(folder / "postgres")
-    for pid in left:
-        os.kill(pid, signal.SIGKILL)
-    # Now, not at the end of the module: what is gone before it was written out costs the disk nothing.
-    shutil.rmtree(folder.parent)
+    with open_folder() as parent:
+        folder = parent / "data"
+        subprocess.run(["cp", "-a", made_once, folder], check=True)
+        yield folder
+        left = server_processes(folder / "postgres")
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
     assert not left, "the test left a server behind"
 
 
@@ -174,7 +168,6 @@ async def test_first_start_makes_a_private_cluster_that_listens_on_a_socket_alon
         assert await statement(server.conninfo, "SELECT 'É' < 'é', lower('É')") == [(True, "é")]
         for private in ("postgres", "run"):
             assert mode(new_data_dir / private) == 0o700
-        assert mode(new_data_dir) == (0o711 if AS_ROOT else 0o700)
         assert mode(new_data_dir / "postgres.log") == 0o600
         rules = await statement(server.conninfo, "SELECT type, auth_method, error FROM pg_hba_file_rules")
         assert rules == [("local", "peer", None)]
@@ -188,16 +181,6 @@ async def test_rows_are_there_after_a_restart(data_dir: Path) -> None:
     assert server_processes(data_dir / "postgres") == []
     async with embedded_postgres(data_dir, serve=True) as server:
         assert await statement(server.conninfo, "SELECT n FROM kept") == [(1,)]
-
-
-async def test_second_serve_is_refused_and_the_first_goes_on(data_dir: Path) -> None:
-    """INTERFACE.md: a second `serve` on one DATA_DIR."""
-    async with other_process(data_dir, "serve"):
-        with pytest.raises(EmbeddedInUse, match="another serve"):
-            async with embedded_postgres(data_dir, serve=True):
-                pass
-        assert await statement(conninfo_of(data_dir), "SELECT 1") == [(1,)]
-    await until_ended(data_dir)
 
 
 async def test_command_joins_a_running_server_and_leaves_it_running(data_dir: Path) -> None:
@@ -433,7 +416,7 @@ class TestAsRoot:
 
 
 def test_file_lock_is_exclusive_or_shared(tmp_path: Path) -> None:
-    """What the three locks of a data folder rest on."""
+    """What the locks of a data folder rest on."""
     first, second = FileLock(tmp_path / "lock"), FileLock(tmp_path / "lock")
     assert first.try_shared()
     assert second.try_shared()

@@ -1,6 +1,7 @@
 """The schema's twenty inherited steps, what we add, and the runner, on every PostgreSQL that is found here."""
 
 import hashlib
+import logging
 import shutil
 import signal
 import tempfile
@@ -30,7 +31,8 @@ from bookmark_appliance.postgres.polling import until
 from bookmark_appliance.postgres.process import end_server, launch, read_postmaster
 from bookmark_appliance.postgres.trio_connection import TrioConnection
 from bookmark_appliance.secret import Secret
-from bookmark_appliance.store.readers import find_by_credential_hash, seed_owner
+from bookmark_appliance.store.bookmarks import find_list_version
+from bookmark_appliance.store.readers import seed_owner
 
 KEY = Secret("a token key for tests, 32 characters or more")
 OWNER = "100000000000000001"
@@ -169,7 +171,7 @@ def server_conninfo(request: pytest.FixtureRequest, postgres_conninfo: str) -> I
         return
     folder = Path(tempfile.mkdtemp(prefix="bookmark-system-"))
     folder.chmod(0o711)
-    shipped = prepare_files(folder / "data")
+    shipped = prepare_files(folder)
     files = PostgresFiles(
         user=shipped.user,
         cluster=folder / "cluster",
@@ -276,7 +278,7 @@ async def test_database_of_any_version_is_carried_on_in_place(
 
     async with open_database(url) as database, database.connection() as connection:
         credential = derive_credential(KEY, OWNER, 0)
-        assert await find_by_credential_hash(connection, credential_hash(credential)) is not None
+        assert await find_list_version(connection, credential_hash(credential)) is not None
     assert await fetch(url, SHAPE) == shape_of_a_new_database
 
 
@@ -290,8 +292,9 @@ async def test_second_start_changes_nothing(url: str) -> None:
     assert after == before
 
 
-async def test_two_starts_at_once_take_turns(url: str) -> None:
-    """MIG-001: one migrates, the other waits for it and finds nothing to do."""
+async def test_two_starts_at_once_take_turns(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    """MIG-001: one migrates, the other says once that it waits for it, and finds nothing to do."""
+    caplog.set_level(logging.INFO)
     seeded: list[str] = []
     reached: list[int] = []
 
@@ -307,6 +310,7 @@ async def test_two_starts_at_once_take_turns(url: str) -> None:
         for _ in range(3):
             nursery.start_soon(start)
     assert reached == [len(STEPS)] * 3
+    assert caplog.text.count("waiting for another process that migrates") == 2
     assert len(seeded) == 4  # the first one twice: on the way and at the end
     assert await fetch(url, "SELECT count(*) FROM readers") == [(1,)]
 

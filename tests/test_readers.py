@@ -2,15 +2,17 @@
 
 from collections.abc import Awaitable, Callable
 
+import trio
+
 from bookmark_appliance.credentials import credential_hash, derive_credential
 from bookmark_appliance.database import Database
 from bookmark_appliance.postgres.trio_connection import TrioConnection
 from bookmark_appliance.secret import Secret
+from bookmark_appliance.store.bookmarks import find_list_version
 from bookmark_appliance.store.readers import (
     Reader,
     add_reader,
     end_sessions,
-    find_by_credential_hash,
     find_by_discord_id,
     list_readers,
     rotate_credential,
@@ -18,6 +20,19 @@ from bookmark_appliance.store.readers import (
 )
 
 OTHER_KEY = Secret("another token key, also of 32 characters")
+
+WAITING = """
+    SELECT count(*)
+    FROM pg_stat_activity
+    WHERE datname = current_database()
+      AND wait_event_type = 'Lock'
+"""
+
+
+async def let_in(connection: TrioConnection, credential: Secret) -> int | None:
+    """The id of the Reader whom this credential lets in."""
+    found = await find_list_version(connection, credential_hash(credential))
+    return None if found is None else found.reader_id
 
 
 async def test_owner_is_seeded_once_and_keeps_the_id(
@@ -27,12 +42,10 @@ async def test_owner_is_seeded_once_and_keeps_the_id(
     async with database.transaction() as connection:
         before = await find_by_discord_id(connection, owner_discord_id)
         await seed_owner(connection, owner_discord_id, token_key)
-        found = await find_by_credential_hash(
-            connection, credential_hash(derive_credential(token_key, owner_discord_id, 0))
-        )
+        found = await let_in(connection, derive_credential(token_key, owner_discord_id, 0))
         count = await (await connection.execute("SELECT count(*) FROM readers")).fetchone()
     assert before is not None
-    assert found == before
+    assert found == before.id
     assert count == (1,)
 
 
@@ -42,12 +55,10 @@ async def test_changed_key_refreshes_the_owner_while_the_epoch_is_zero(
     """TOK-005: the new credential works, the old one does not, and there is no second row."""
     async with database.transaction() as connection:
         await seed_owner(connection, owner_discord_id, OTHER_KEY)
-        old = credential_hash(derive_credential(token_key, owner_discord_id, 0))
-        new = credential_hash(derive_credential(OTHER_KEY, owner_discord_id, 0))
-        assert await find_by_credential_hash(connection, old) is None
-        owner = await find_by_credential_hash(connection, new)
+        owner = await find_by_discord_id(connection, owner_discord_id)
         assert owner is not None
-        assert owner.discord_id == owner_discord_id
+        assert await let_in(connection, derive_credential(token_key, owner_discord_id, 0)) is None
+        assert await let_in(connection, derive_credential(OTHER_KEY, owner_discord_id, 0)) == owner.id
         assert len(await list_readers(connection, owner_discord_id, 0)) == 1
 
 
@@ -60,11 +71,11 @@ async def test_start_after_a_rotation_leaves_the_hash_alone(
     assert rotated is not None
     async with database.transaction() as connection:
         await seed_owner(connection, owner_discord_id, token_key)
-        first = credential_hash(derive_credential(token_key, owner_discord_id, 0))
-        assert await find_by_credential_hash(connection, first) is None
-        owner = await find_by_credential_hash(connection, credential_hash(rotated))
+        owner = await find_by_discord_id(connection, owner_discord_id)
         assert owner is not None
         assert owner.epoch == 1
+        assert await let_in(connection, derive_credential(token_key, owner_discord_id, 0)) is None
+        assert await let_in(connection, rotated) == owner.id
 
 
 async def test_changed_key_after_a_rotation_leaves_no_credential_that_works(
@@ -76,7 +87,7 @@ async def test_changed_key_after_a_rotation_leaves_no_credential_that_works(
         await seed_owner(connection, owner_discord_id, OTHER_KEY)
         for epoch in (0, 1):
             derived = derive_credential(OTHER_KEY, owner_discord_id, epoch)
-            assert await find_by_credential_hash(connection, credential_hash(derived)) is None
+            assert await let_in(connection, derived) is None
 
 
 async def test_returning_reader_keeps_the_stored_hash(
@@ -87,14 +98,43 @@ async def test_returning_reader_keeps_the_stored_hash(
         first = await add_reader(connection, "2001", token_key)
         again = await add_reader(connection, "2001", OTHER_KEY)
         assert again == first
-        digest = credential_hash(derive_credential(token_key, "2001", 0))
-        assert await find_by_credential_hash(connection, digest) == first
+        assert await let_in(connection, derive_credential(token_key, "2001", 0)) == first.id
 
 
 async def test_rotating_an_unknown_reader_gives_nothing(database: Database, token_key: Secret) -> None:
     """TOK-007: there is no credential for an id without a row."""
     async with database.transaction() as connection:
         assert await rotate_credential(connection, "404", token_key) is None
+
+
+async def test_rotation_and_a_first_put_take_turns(
+    database: Database, owner_discord_id: str, token_key: Secret
+) -> None:
+    """TOK-007: a PUT holds the Reader's key before it bumps their list's version; neither ends in a deadlock."""
+    rotated: list[Secret | None] = []
+
+    async def rotate() -> None:
+        async with database.transaction() as connection:
+            rotated.append(await rotate_credential(connection, owner_discord_id, token_key))
+
+    async with trio.open_nursery() as nursery, database.transaction() as put, database.connection() as watch:
+        await put.execute("INSERT INTO series (site, series_id) VALUES ('asura', 'one')")
+        await put.execute("SELECT FROM readers WHERE discord_id = %s FOR KEY SHARE", (owner_discord_id,))
+        nursery.start_soon(rotate)
+        with trio.fail_after(20):
+            while await (await watch.execute(WAITING)).fetchone() == (0,):
+                pass
+        await put.execute(
+            """
+            INSERT INTO bookmarks (reader_id, site, series_id, updated_at)
+            SELECT id, 'asura', 'one', 1
+            FROM readers
+            WHERE discord_id = %s
+            """,
+            (owner_discord_id,),
+        )
+        assert not rotated
+    assert rotated == [derive_credential(token_key, owner_discord_id, 1)]
 
 
 async def test_list_counts_bookmarks_and_living_sessions(

@@ -8,7 +8,6 @@ import re
 import shutil
 import signal
 import subprocess
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from psycopg.conninfo import conninfo_to_dict
 from bookmark_appliance.embedded_postgres import EmbeddedPostgres, embedded_postgres
 from bookmark_appliance.lanes.sites import SITES
 from bookmark_appliance.postgres.process import server_processes
+from tests.open_folder import open_folder
 from tests.serving_process import Place, Serve, eventually
 from tests.simulated_sites import SimulatedSites, faults, simulated_sites
 from tests.simulated_sites.world import Series
@@ -39,22 +39,18 @@ Row = dict[str, Any]
 
 @pytest.fixture
 def empty_folder() -> Iterator[Path]:
-    """As root, Postgres runs under a user of its own, to whom pytest's folders are closed."""
-    folder = Path(tempfile.mkdtemp(prefix="bookmark-serve-"))
-    folder.chmod(0o711)
-    yield folder
-    shutil.rmtree(folder)
+    """Where nothing was ever started."""
+    with open_folder() as folder:
+        yield folder
 
 
 @pytest.fixture(scope="session")
 def used_folder() -> Iterator[Path]:
     """What `migrate` leaves behind, to be copied: making a cluster anew takes seconds."""
-    folder = Path(tempfile.mkdtemp(prefix="bookmark-serve-"))
-    folder.chmod(0o711)
-    made = trio.run(Place(folder).run, "migrate")
-    assert made.returncode == 0, made.stderr
-    yield folder
-    shutil.rmtree(folder)
+    with open_folder() as folder:
+        made = trio.run(Place(folder).run, "migrate")
+        assert made.returncode == 0, made.stderr
+        yield folder
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ from psycopg.rows import dict_row
 
 from bookmark_appliance.database import Database
 from bookmark_appliance.postgres import trio_connection
-from bookmark_appliance.postgres.trio_connection import BlockingConnection, TrioConnection
+from bookmark_appliance.postgres.trio_connection import TrioConnection
+from tests.blocking_connection import BlockingConnection
 
 
 @pytest.fixture(params=[TrioConnection, BlockingConnection], ids=["trio", "blocking"])

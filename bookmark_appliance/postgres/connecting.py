@@ -21,14 +21,30 @@ OLDEST_VERSION: Final = 15
 NEWEST_VERSION: Final = 18
 """Majors of PostgreSQL that are tested and accepted (INTERFACE.md)."""
 
+# A peer that vanished is noticed after about 10 + 3 * 5 seconds, on an idle connection and on one with bytes on their
+# way. Both ends look: the server keeps the locks of a machine that died for as long as it takes it for alive.
+_IDLE_SECONDS: Final = 10
+_INTERVAL_SECONDS: Final = 5
+_PROBES: Final = 3
+_UNANSWERED_MS: Final = 25_000
+
 _CONNECTION_DEFAULTS: Final[dict[str, int | str]] = {
     "application_name": "bookmark-appliance",
     "connect_timeout": 5,
-    # A peer that vanished is noticed after about 10 + 3 * 5 seconds.
     "keepalives": 1,
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
+    "keepalives_idle": _IDLE_SECONDS,
+    "keepalives_interval": _INTERVAL_SECONDS,
+    "keepalives_count": _PROBES,
+    "tcp_user_timeout": _UNANSWERED_MS,
+}
+
+_SERVER_SIDE: Final[dict[str, int | str]] = {
+    "TimeZone": "UTC",
+    # Over a Unix socket the server takes them and does nothing.
+    "tcp_keepalives_idle": _IDLE_SECONDS,
+    "tcp_keepalives_interval": _INTERVAL_SECONDS,
+    "tcp_keepalives_count": _PROBES,
+    "tcp_user_timeout": _UNANSWERED_MS,
 }
 
 
@@ -100,15 +116,16 @@ async def _prepare(connection: TrioConnection, timeouts: Timeouts) -> None:
         raise DatabaseRefused(
             f"the database server is PostgreSQL {major}; {OLDEST_VERSION} to {NEWEST_VERSION} are supported"
         )
+    settings = {
+        **_SERVER_SIDE,
+        "statement_timeout": timeouts.statement_ms,
+        "lock_timeout": timeouts.lock_ms,
+        "idle_in_transaction_session_timeout": timeouts.idle_in_transaction_ms,
+    }
     try:
         await connection.execute(
-            """
-            SELECT set_config('statement_timeout', %s, FALSE),
-                   set_config('lock_timeout', %s, FALSE),
-                   set_config('idle_in_transaction_session_timeout', %s, FALSE),
-                   set_config('TimeZone', 'UTC', FALSE)
-            """,
-            (str(timeouts.statement_ms), str(timeouts.lock_ms), str(timeouts.idle_in_transaction_ms)),
+            "SELECT set_config(name, value, FALSE) FROM unnest(%s::text[], %s::text[]) AS settings (name, value)",
+            (list(settings), [str(value) for value in settings.values()]),
         )
     except psycopg.Error as error:
         raise DatabaseUnavailable("the connection was lost while it was prepared") from error

@@ -65,9 +65,8 @@ class PostgresFiles:
 
 
 def prepare_files(data_dir: Path) -> PostgresFiles:
-    """Make what is missing of the folders above, the cluster aside. Raises EmbeddedRefused."""
+    """Make what is missing in the data folder, the cluster aside. Raises EmbeddedRefused."""
     user = _service_user()
-    make_data_dir(data_dir)
     if os.geteuid() == 0:
         _refuse_closed_folders(data_dir, user)
     cluster = data_dir / "postgres"
@@ -82,13 +81,6 @@ def prepare_files(data_dir: Path) -> PostgresFiles:
         socket_folder=_private_folder(socket_folder(data_dir), user),
         programs=_programs(data_dir, user),
     )
-
-
-def make_data_dir(data_dir: Path) -> None:
-    """Create the folder when it is missing: 0700, or 0711 as root, for the service user to pass through."""
-    if not data_dir.exists():
-        data_dir.mkdir(parents=True)
-        data_dir.chmod(0o711 if os.geteuid() == 0 else 0o700)
 
 
 def socket_folder(data_dir: Path) -> Path:

@@ -42,10 +42,6 @@ class LockSession:
         row = await self._ask("SELECT pg_try_advisory_lock(%s)", (key,))
         return row == (True,)
 
-    async def unlock(self, key: int) -> None:
-        """Give one hold of `key` back; does nothing when it is not held."""
-        await self._ask("SELECT pg_advisory_unlock(%s)", (key,))
-
     async def listen(self, channel: str) -> None:
         """From now on notifications of this channel arrive."""
         await self._ask(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
@@ -79,11 +75,9 @@ class LockSession:
 
 
 @asynccontextmanager
-async def open_lock_session(
-    url: Secret | str, *, connection_class: type[TrioConnection] = TrioConnection
-) -> AsyncIterator[LockSession]:
+async def open_lock_session(url: Secret | str) -> AsyncIterator[LockSession]:
     """Open the session for a block; its locks end with it. Raises DatabaseUnavailable or DatabaseRefused."""
-    connection = await connect(url, NO_TIMEOUTS, connection_class)
+    connection = await connect(url, NO_TIMEOUTS)
     try:
         yield LockSession(connection)
     finally:

@@ -32,7 +32,7 @@ _MIGRATION_LOCK: Final = 0x626D_6170_0000_0001
 
 _FILE_NAME: Final = re.compile(r"([0-9]{4})_[a-z0-9_]+\.sql", re.ASCII)
 
-Seed = Callable[[TrioConnection], Awaitable[None]]
+Step = Callable[[TrioConnection], Awaitable[None]]
 
 
 class MigrationRefused(DatabaseError):
@@ -90,23 +90,27 @@ def pending(migrations: Sequence[Migration], applied: Mapping[int, str | None]) 
 
 async def migrate(
     url: Secret | str,
-    seed: Seed,
+    seed: Step,
     migrations: Sequence[Migration] | None = None,
-    connection_class: type[TrioConnection] = TrioConnection,
+    *,
+    admit: Step | None = None,
 ) -> int:
     """Take every pending step under an advisory lock, and return the version reached.
 
-    `seed` is called with a transaction open, on the way past OWNER_IS_SEEDED_AFTER and again at the end of every run:
-    it makes the owner where there is none and must be fit for either schema. Raises DatabaseUnavailable,
-    MigrationRefused or MigrationFailed.
+    `admit` may look at the database as it was found, and raise to leave it so. `seed` is called with a transaction
+    open, on the way past OWNER_IS_SEEDED_AFTER and again at the end of every run: it makes the owner where there is
+    none and must be fit for either schema. Raises DatabaseUnavailable, MigrationRefused or MigrationFailed.
     """
     steps = load_migrations() if migrations is None else migrations
     # No timeouts: a step may rewrite a large table, and the other process that we wait for may be taking it.
-    connection = await connect(url, NO_TIMEOUTS, connection_class)
+    connection = await connect(url, NO_TIMEOUTS)
     try:
-        # The lock belongs to the session and ends with it.
-        await connection.execute("SELECT pg_advisory_lock(%s)", (_MIGRATION_LOCK,))
-        return await _run(connection, steps, seed)
+        await _take_turn(connection)
+        applied = await _applied(connection)
+        still_to_take = pending(steps, applied)
+        if admit is not None:
+            await admit(connection)
+        return await _run(connection, len(applied), still_to_take, seed)
     except psycopg.Error as error:
         if connection.closed:
             raise DatabaseUnavailable("the connection was lost while migrating") from error
@@ -115,10 +119,16 @@ async def migrate(
         await connection.close()
 
 
-async def _run(connection: TrioConnection, migrations: Sequence[Migration], seed: Seed) -> int:
-    applied = await _applied(connection)
-    version = len(applied)
-    for migration in pending(migrations, applied):
+async def _take_turn(connection: TrioConnection) -> None:
+    """Wait for the lock, which belongs to the session and ends with it."""
+    cursor = await connection.execute("SELECT pg_try_advisory_lock(%s)", (_MIGRATION_LOCK,))
+    if await cursor.fetchone() != (True,):
+        logger.info("waiting for another process that migrates this database")
+        await connection.execute("SELECT pg_advisory_lock(%s)", (_MIGRATION_LOCK,))
+
+
+async def _run(connection: TrioConnection, version: int, migrations: Sequence[Migration], seed: Step) -> int:
+    for migration in migrations:
         if version == OWNER_IS_SEEDED_AFTER:
             async with connection.transaction():
                 await seed(connection)

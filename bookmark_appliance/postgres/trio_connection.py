@@ -22,7 +22,7 @@ from psycopg.rows import AsyncRowFactory, TupleRow, tuple_row
 from psycopg.transaction import AsyncTransaction
 
 from bookmark_appliance.postgres.hosts import with_addresses
-from bookmark_appliance.postgres.waiting import BlockingWaiter, TrioWaiter, Waiter
+from bookmark_appliance.postgres.waiting import TrioWaiter
 
 logger = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ class TrioConnection(psycopg.AsyncConnection[TupleRow]):
     pipeline, the connection is closed, which ends it as well.
     """
 
-    waiter: ClassVar[Waiter] = TrioWaiter()
+    waiter: ClassVar[TrioWaiter] = TrioWaiter()
 
     def __init__(self, pgconn: PGconn, row_factory: AsyncRowFactory[TupleRow] = tuple_row) -> None:
         super().__init__(pgconn, row_factory)
@@ -189,21 +189,12 @@ class TrioConnection(psycopg.AsyncConnection[TupleRow]):
                 yield transaction
 
     async def wait_for_notifications(self) -> None:
-        """Sleep until the server says something unasked; notify handlers are called before this returns.
-
-        Always waits with Trio, whatever the waiter: nobody may hold the thread for as long as nothing happens.
-        """
+        """Sleep until the server says something unasked; notify handlers are called before this returns."""
         async with self.lock:
-            await TrioConnection.waiter.run(generators.notifies(self.pgconn), self.pgconn.socket)
+            await self.waiter.run(generators.notifies(self.pgconn), self.pgconn.socket)
 
     async def close(self) -> None:
         """Close the connection; a task that waits on it gets an OperationalError."""
         if not self.closed:
             trio.lowlevel.notify_closing(self.pgconn.socket)
         await super().close()
-
-
-class BlockingConnection(TrioConnection):
-    """Blocks the thread while a query runs: for tests whose clock must stand still meanwhile."""
-
-    waiter = BlockingWaiter()

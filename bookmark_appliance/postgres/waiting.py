@@ -1,17 +1,15 @@
 """How psycopg's generators are waited for.
 
 psycopg keeps the protocol apart from the waiting: its generators yield what they wait for (read, write or either) and
-are sent what became ready. A Waiter is the small loop around them. There are two: one that waits with Trio, and one
-that blocks the thread, for tests under Trio's autojump clock, where the clock must not jump while a query runs.
+are sent what became ready. A waiter is the small loop around them.
 """
 
 import select
 from time import monotonic
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 import psycopg
 import trio
-from psycopg import waiting
 from psycopg.abc import PQGen, PQGenConn
 from psycopg.waiting import Ready, Wait
 
@@ -25,30 +23,18 @@ _EVENTS: Final = {Wait.R: select.POLLIN, Wait.W: select.POLLOUT, Wait.RW: select
 _READY: Final = {events: Ready(wanted) for wanted, events in _EVENTS.items()}
 
 
-class Waiter(Protocol):
-    """Runs one generator to its end and returns its result.
+class TrioWaiter:
+    """Runs one generator to its end with Trio's own readiness calls: cancellable, without a thread.
 
     Raises what the generator raises, and psycopg.OperationalError when the socket was closed under it. Cancellation
     leaves the generator where it stood, so that the caller may go on with it.
     """
 
-    async def run(self, generator: PQGen[T], descriptor: int) -> T:
-        """Run a generator that stays on one socket."""
-        ...
-
-    async def run_connecting(self, generator: PQGenConn[T]) -> T:
-        """Run a generator that names its socket anew at each step: connecting, cancelling."""
-        ...
-
-
-class TrioWaiter:
-    """Waits with Trio's own readiness calls: cancellable, without a thread."""
-
     def __init__(self) -> None:
         self._last_yield = monotonic()
 
     async def run(self, generator: PQGen[T], descriptor: int) -> T:
-        """See Waiter."""
+        """Run a generator that stays on one socket; its result."""
         try:
             wanted = next(generator)
             while True:
@@ -61,7 +47,7 @@ class TrioWaiter:
         return result
 
     async def run_connecting(self, generator: PQGenConn[T]) -> T:
-        """See Waiter."""
+        """Run a generator that names its socket anew at each step: connecting, cancelling."""
         try:
             descriptor, wanted = next(generator)
             while True:
@@ -100,22 +86,6 @@ class TrioWaiter:
         if monotonic() - self._last_yield > _BUSY_SECONDS:
             await trio.lowlevel.cancel_shielded_checkpoint()
             self._last_yield = monotonic()
-
-
-class BlockingWaiter:
-    """Blocks the thread; no other task runs meanwhile.
-
-    For tests alone. A statement that waits for a lock held by another task of the same process ends by its lock
-    timeout.
-    """
-
-    async def run(self, generator: PQGen[T], descriptor: int) -> T:
-        """See Waiter."""
-        return waiting.wait(generator, descriptor, interval=0.1)
-
-    async def run_connecting(self, generator: PQGenConn[T]) -> T:
-        """See Waiter."""
-        return waiting.wait_conn(generator, interval=0.1)
 
 
 def _poll_now(descriptor: int, wanted: Wait) -> Ready:

@@ -14,7 +14,7 @@ from bookmark_appliance.database import DatabaseUnavailable
 from bookmark_appliance.postgres.trio_connection import TrioConnection
 from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.store.series import ACQUISITION_CLAIM_MS
-from bookmark_appliance.store.sightings import RECORD_SIGHTING
+from bookmark_appliance.store.sightings import NO_SIGHTING, RECORD_SIGHTING
 
 _logger = logging.getLogger(__name__)
 
@@ -165,7 +165,7 @@ _PUT = f"""
 """
 
 _PUT_WITH_SIGHTING = _PUT.format(sighting=RECORD_SIGHTING)
-_PUT_ALONE = _PUT.format(sighting="")
+_PUT_ALONE = _PUT.format(sighting=NO_SIGHTING)
 
 
 async def find_list_version(connection: TrioConnection, credential: bytes) -> ListVersion | None:
@@ -198,23 +198,33 @@ async def put_bookmark(
 ) -> tuple[Bookmark, NewSeries | None] | None:
     """Write a PUT at `now` (unix ms): the row as stored, and the Series if this made it. None: nobody's credential.
 
-    A reported Latest Chapter is recorded as a Sighting along with the write (API-033). When that fails the whole
+    A reported Latest Chapter is recorded as a Sighting along with the write (API-033). Where that fails the whole
     statement is undone and done again without it: the Reader's own row comes first (API-034).
     """
     try:
-        if put.latest_chapter_num is None:
-            return await _put(connection, _PUT_ALONE, credential, put, now)
-        try:
-            return await _put(connection, _PUT_WITH_SIGHTING, credential, put, now)
-        except psycopg.Error as error:
-            if connection.closed:
-                raise
-            _logger.error("the sighting of %s is not recorded: %s", put.key, error)
-            return await _put(connection, _PUT_ALONE, credential, put, now)
+        return await _put(connection, credential, put, now)
     except psycopg.Error:
         if await _is_nobodys(connection, credential):
             return None
         raise
+
+
+async def _put(
+    connection: TrioConnection, credential: bytes, put: BookmarkPut, now: int
+) -> tuple[Bookmark, NewSeries | None] | None:
+    statement = _PUT_ALONE if put.latest_chapter_num is None else _PUT_WITH_SIGHTING
+    try:
+        return await _execute_put(connection, statement, credential, put, now)
+    except (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure) as error:
+        _logger.warning("the put of %s is done again: %s", put.key, error)
+        return await _execute_put(connection, statement, credential, put, now)
+    except psycopg.OperationalError:
+        raise  # a timeout, no connection, a full disk: not for what was written
+    except psycopg.Error as error:
+        if statement is _PUT_ALONE:
+            raise
+        _logger.error("the sighting of %s is not recorded: %s", put.key, error)
+        return await _execute_put(connection, _PUT_ALONE, credential, put, now)
 
 
 async def delete_bookmark(connection: TrioConnection, credential: bytes, key: SeriesKey) -> bool:
@@ -234,7 +244,7 @@ async def _is_nobodys(connection: TrioConnection, credential: bytes) -> bool:
     return not connection.closed and await find_list_version(connection, credential) is None
 
 
-async def _put(
+async def _execute_put(
     connection: TrioConnection, statement: str, credential: bytes, put: BookmarkPut, now: int
 ) -> tuple[Bookmark, NewSeries | None] | None:
     values = {

@@ -53,7 +53,10 @@ async def seed_owner(connection: TrioConnection, discord_id: str, token_key: Sec
 
 
 async def count_readers(connection: TrioConnection) -> int:
-    """How many Readers there are."""
+    """How many Readers there are, whatever version the schema has: none before version 3."""
+    row = await (await connection.execute("SELECT to_regclass('readers') IS NOT NULL")).fetchone()
+    if row != (True,):
+        return 0
     row = await (await connection.execute("SELECT count(*) FROM readers")).fetchone()
     assert row is not None
     return int(row[0])
@@ -73,15 +76,6 @@ async def add_reader(connection: TrioConnection, discord_id: str, token_key: Sec
     reader = await find_by_discord_id(connection, discord_id)
     assert reader is not None
     return reader
-
-
-async def find_by_credential_hash(connection: TrioConnection, digest: bytes) -> Reader | None:
-    """The Reader whose credential has this hash (credential_hash), or None."""
-    async with connection.cursor(row_factory=class_row(Reader)) as cursor:
-        await cursor.execute(
-            "SELECT id, discord_id, token_epoch AS epoch FROM readers WHERE token_sha256 = %s", (digest,)
-        )
-        return await cursor.fetchone()
 
 
 async def find_by_discord_id(connection: TrioConnection, discord_id: str) -> Reader | None:
@@ -120,17 +114,21 @@ async def list_readers(connection: TrioConnection, owner_discord_id: str, now_ms
 async def rotate_credential(connection: TrioConnection, discord_id: str, token_key: Secret) -> Secret | None:
     """Raise the Reader's epoch and store the new hash (TOK-007); the new credential, or None for an unknown id.
 
-    The row is locked first, so that two rotations at once give two epochs. Sessions stay (SES-009).
+    The row is locked first, so that two rotations at once give two epochs, and as strongly as the change of a unique
+    column needs: a PUT of the same Reader holds its key meanwhile, and a lock that was made stronger in the middle
+    would deadlock with it. Sessions stay (SES-009).
     """
     cursor = await connection.execute(
-        "UPDATE readers SET token_epoch = token_epoch + 1 WHERE discord_id = %s RETURNING token_epoch", (discord_id,)
+        "SELECT token_epoch + 1 FROM readers WHERE discord_id = %s FOR UPDATE", (discord_id,)
     )
     row = await cursor.fetchone()
     if row is None:
         return None
-    credential = derive_credential(token_key, discord_id, row[0])
+    (epoch,) = row
+    credential = derive_credential(token_key, discord_id, epoch)
     await connection.execute(
-        "UPDATE readers SET token_sha256 = %s WHERE discord_id = %s", (credential_hash(credential), discord_id)
+        "UPDATE readers SET token_epoch = %s, token_sha256 = %s WHERE discord_id = %s",
+        (epoch, credential_hash(credential), discord_id),
     )
     return credential
 

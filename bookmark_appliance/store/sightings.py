@@ -27,6 +27,14 @@ A raise names its raiser, an equal number leaves the one there was, a lower one 
 settles a doubtful reading (LANE-054).
 """
 
+NO_SIGHTING = """
+    latest_raised_by = CASE
+        WHEN %(latest_chapter_num)s IS NULL OR %(latest_chapter_num)s = stored.latest_chapter_num
+        THEN stored.latest_raised_by
+    END,
+"""
+"""The same for a write that records none: nobody is judged for a number that another has put in its place."""
+
 AGREEMENTS_THAT_FORGIVE = 20
 """In a row, with no contradiction between (SIG-015)."""
 

@@ -65,7 +65,7 @@ async def _database_unavailable(error: DatabaseUnavailable) -> TrioResponse:
 
 async def _unexpected(error: Exception) -> TrioResponse:
     response = error_response(500, "internal error")
-    _logger.error(
-        "request %s failed: %s %s", response.headers["X-Request-Id"], request.method, request.path, exc_info=error
-    )
+    # The rule, not the path: that one holds a credential where a page is shared by its address.
+    route = f"{request.method} {request.url_rule} ({request.endpoint})"
+    _logger.error("request %s failed: %s", response.headers["X-Request-Id"], route, exc_info=error)
     return response

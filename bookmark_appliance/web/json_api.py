@@ -10,7 +10,7 @@ from quart_trio.wrappers import TrioResponse
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import BaseConverter
 
-from bookmark_appliance.bookmark_put import BookmarkPut, InvalidPut, parse_path_key, parse_put
+from bookmark_appliance.bookmark_put import BookmarkPut
 from bookmark_appliance.store.bookmarks import (
     ListVersion,
     delete_bookmark,
@@ -23,6 +23,7 @@ from bookmark_appliance.web.compression import accepts_gzip, set_gzip_body
 from bookmark_appliance.web.context import WebContext
 from bookmark_appliance.web.errors import ApiError
 from bookmark_appliance.web.list_cache import ListBody, ListCache
+from bookmark_appliance.web.put_body import InvalidPut, parse_path_key, parse_put
 from bookmark_appliance.web.wire import encode_bookmark, encode_list
 
 JSON: Final = "application/json"

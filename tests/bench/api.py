@@ -91,7 +91,7 @@ async def _measure(folder: Path) -> list[Figure]:
 @asynccontextmanager
 async def _database(folder: Path) -> AsyncIterator[Database]:
     """With the settings that an operator gets: every commit reaches the disk."""
-    server = EmbeddedPostgres(folder / "data", serve=True, settings={})
+    server = EmbeddedPostgres(folder, serve=True, settings={})
     await server.start()
     try:
         await migrate(server.conninfo, lambda connection: seed_owner(connection, "1", _KEY))

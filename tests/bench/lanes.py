@@ -19,12 +19,13 @@ from bookmark_appliance.database import open_database
 from bookmark_appliance.embedded_postgres import EmbeddedPostgres
 from bookmark_appliance.lanes.fault_watch import FaultWatch
 from bookmark_appliance.postgres.migrations import migrate
-from bookmark_appliance.postgres.trio_connection import BlockingConnection, TrioConnection
+from bookmark_appliance.postgres.trio_connection import TrioConnection
 from bookmark_appliance.secret import Secret
 from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.store import due
 from bookmark_appliance.store.readers import add_reader, seed_owner
 from tests.bench.figures import Figure
+from tests.blocking_connection import BlockingConnection
 from tests.lanes.fakes import TrioClock
 from tests.lanes.large_site import NOW, SITE, TERMS, fill, make_all_due
 from tests.lanes.pass_costs import growth, pass_cpu_ms, resident_bytes
@@ -40,7 +41,7 @@ def run() -> list[Figure]:
     """Start a database of its own, measure, and stop it: about two minutes."""
     folder = Path(tempfile.mkdtemp(prefix="bookmark-bench-"))
     folder.chmod(0o711)  # the embedded server may run as another user
-    server = EmbeddedPostgres(folder / "data", serve=True, settings={})
+    server = EmbeddedPostgres(folder, serve=True, settings={})
     try:
         trio.run(server.start)
         trio.run(_migrate, server.conninfo)

@@ -53,6 +53,7 @@ async def _measure(folder: Path) -> list[Figure]:
     embedded = _place(folder / "embedded")
     first = await _start_and_stop(embedded)
     warm = [await _start_and_stop(embedded) for _ in range(STARTS)]
+    (folder / "server").mkdir(0o711)
     server = EmbeddedPostgres(folder / "server", serve=True, settings={})
     await server.start()
     try:

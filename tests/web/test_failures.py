@@ -53,7 +53,7 @@ async def test_an_unreachable_database_is_503(web: Web, method: str, path: str) 
 async def test_a_failing_store_is_500_with_an_id_that_the_log_knows(
     web: Web, caplog: pytest.LogCaptureFixture, method: str, path: str
 ) -> None:
-    """API-038: the detail is in the log alone; a credential that is nobody's hears 401 all the same."""
+    """API-038: the detail is in the log alone, the path isn't; a credential that is nobody's hears 401 all the same."""
     await web.sql("ALTER TABLE bookmarks RENAME TO elsewhere")
     with caplog.at_level(logging.ERROR):
         response = await web.reader.ask(method, path, {})
@@ -61,5 +61,7 @@ async def test_a_failing_store_is_500_with_an_id_that_the_log_knows(
     assert await error_of(response) == "internal error"
     assert response.headers["X-Request-Id"] in caplog.text
     assert 'relation "bookmarks" does not exist' in caplog.text
+    assert f"{method} {'/bookmarks/<rest:key>' if 'asura' in path else path} (" in caplog.text
+    assert "asura:one" not in caplog.messages[-1]
     assert web.reader.credential not in caplog.text
     assert (await Client(web.app, "wrong").ask(method, path, {})).status_code == 401

@@ -64,7 +64,7 @@ async def test_a_bad_key_is_refused(web: Web, path: str) -> None:
 
 
 async def test_a_bad_body_is_refused_and_nothing_written(web: Web) -> None:
-    """API-014, API-019, API-022, API-043, API-046: the rules themselves stand in test_bookmark_put."""
+    """API-014, API-019, API-022, API-043, API-046: the rules themselves stand in test_put_body."""
     row = await web.reader.put("asura:one", **WHOLE)
     for body, error in (
         (b"{", "the body is not valid JSON"),

@@ -2,8 +2,13 @@
 
 import logging
 
+import psycopg
 import pytest
 
+from bookmark_appliance.bookmark_put import BookmarkPut
+from bookmark_appliance.credentials import credential_hash
+from bookmark_appliance.series_key import SeriesKey
+from bookmark_appliance.store.bookmarks import put_bookmark
 from tests.web.conftest import Web
 
 SIGHTING = "SELECT latest_sighted_at, latest_raised_by, latest_corrected_at FROM series"
@@ -76,7 +81,7 @@ async def test_a_report_overwrites_a_correction(web: Web) -> None:
     "breakage",
     [
         "ALTER TABLE series ADD CONSTRAINT nothing_seen CHECK (latest_sighted_at = 0)",
-        "ALTER TABLE series DROP COLUMN latest_raised_by",
+        "ALTER TABLE series ADD CONSTRAINT nobody_raises CHECK (latest_raised_by IS NULL)",
     ],
 )
 async def test_a_sighting_that_fails_costs_nobody_their_row(
@@ -91,3 +96,54 @@ async def test_a_sighting_that_fails_costs_nobody_their_row(
     assert await web.reader.list() == [row]
     assert await web.sql("SELECT latest_sighted_at FROM series") == [(0,)]
     assert "the sighting of asura:one is not recorded" in caplog.text
+
+
+async def test_a_number_without_its_sighting_is_nobodys(web: Web) -> None:
+    """API-034, SIG-003: the one who raised the number before is not judged for the one that took its place."""
+    await web.reader.put("asura:one", latest_chapter_num=100)
+    await web.other.put("asura:one", latest_chapter_num=120)
+    for number, raiser in ((120, web.other_id), (130, None)):
+        await web.sql("ALTER TABLE series DROP CONSTRAINT IF EXISTS nothing_new")
+        await web.sql(f"ALTER TABLE series ADD CONSTRAINT nothing_new CHECK (latest_sighted_at <= {web.clock.now})")
+        web.clock.now += 1
+        assert (await web.reader.put("asura:one", latest_chapter_num=number))["latest_chapter_num"] == number
+        assert await web.sql("SELECT latest_raised_by FROM series") == [(raiser,)]
+
+
+async def test_a_put_that_ran_out_of_time_is_not_taken_for_a_failed_sighting(
+    web: Web, caplog: pytest.LogCaptureFixture
+) -> None:
+    """API-034, API-038: it is not tried again; nothing is written, and nothing is lost."""
+    await web.reader.put("asura:one", latest_chapter_num=100)
+    put = BookmarkPut(SeriesKey("asura", "one"), latest_chapter="Chapter 120", latest_chapter_num=120)
+    async with web.database.transaction() as holder, web.database.connection() as connection:
+        await holder.execute("SELECT FROM series FOR UPDATE")
+        await connection.execute("SET lock_timeout = '20ms'")
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            await put_bookmark(connection, credential_hash(web.reader.credential), put, web.clock.now)
+        await connection.execute("RESET lock_timeout")
+    assert caplog.text == ""
+    assert [row["latest_chapter_num"] for row in await web.reader.list()] == [100]
+
+
+async def test_a_put_that_was_given_up_for_another_is_done_again_as_a_whole(
+    web: Web, caplog: pytest.LogCaptureFixture
+) -> None:
+    """API-033: the victim of a deadlock keeps its Sighting."""
+    await web.reader.put("asura:one", latest_chapter_num=100)
+    await web.sql("CREATE SEQUENCE tries")
+    await web.sql(
+        """
+        CREATE FUNCTION fall_victim_once() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            IF nextval('tries') = 1 THEN
+                RAISE EXCEPTION 'deadlock detected' USING ERRCODE = 'deadlock_detected';
+            END IF;
+            RETURN NULL;
+        END $$
+        """
+    )
+    await web.sql("CREATE TRIGGER victim AFTER UPDATE ON series FOR EACH ROW EXECUTE FUNCTION fall_victim_once()")
+    assert (await web.reader.put("asura:one", latest_chapter_num=120))["latest_chapter_num"] == 120
+    assert await web.sql("SELECT latest_raised_by, latest_sighted_at FROM series") == [(web.reader_id, web.clock.now)]
+    assert "the put of asura:one is done again: deadlock detected" in caplog.text

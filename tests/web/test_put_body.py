@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from bookmark_appliance.bookmark_put import BookmarkPut, InvalidPut, parse_path_key, parse_put
+from bookmark_appliance.bookmark_put import BookmarkPut
 from bookmark_appliance.series_key import SeriesKey
+from bookmark_appliance.web.put_body import InvalidPut, parse_path_key, parse_put
 
 SITES = frozenset(("asura", "demonic"))
 
