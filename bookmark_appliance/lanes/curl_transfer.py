@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from curl_cffi._wrapper import ffi, lib  # type: ignore[import-not-found]
-from curl_cffi.const import CurlInfo, CurlOpt
+from curl_cffi.const import CurlECode, CurlInfo, CurlOpt
 from curl_cffi.curl import CURL_WRITEFUNC_ERROR, DEFAULT_CACERT, Curl, CurlError
 
 from bookmark_appliance.lanes.curl_multi import CurlMulti
@@ -21,23 +21,6 @@ from bookmark_appliance.lanes.page import FetcherUnavailable, Page, TransportFai
 
 MAX_HEADER_BYTES: Final = 64 * 1024
 """Of one answer, interim answers and trailers included; curl's own limit is 300 kB."""
-
-_REASONS: Final = {
-    3: "address not understood",
-    6: "name not found",
-    7: "connection refused",
-    16: "HTTP/2 error",
-    18: "body shorter than announced",
-    28: "no answer in time",
-    35: "TLS handshake failed",
-    42: "not answered at the first try",
-    52: "empty answer",
-    56: "connection broken",
-    60: "certificate not accepted",
-    61: "body could not be decompressed",
-    92: "HTTP/2 error",
-}
-"""By curl's error number. Its own messages are not passed on: they quote addresses."""
 
 _ENCODINGS: Final = "gzip, deflate, br, zstd"
 """As Chrome sends it. Set again, because the profile alone only asks for them and does not decompress."""
@@ -138,7 +121,7 @@ class Transfer:
         if intake.headers_too_long:
             raise TransportFailure("header block too long")
         if code != 0 and not intake.truncated:
-            raise TransportFailure(_REASONS.get(code, f"transfer failed (curl {code})"))
+            raise TransportFailure(_reason(code))
         status = self.easy.getinfo(CurlInfo.RESPONSE_CODE)
         assert isinstance(status, int)
         return Page(status, intake.headers, intake.body.getvalue(), address, intake.truncated)
@@ -190,6 +173,13 @@ def _trust_anchors(ca_file: Path | None) -> bytes:
     except OSError as error:
         raise FetcherUnavailable(f"trust anchors: {error}") from error
     return anchors
+
+
+def _reason(code: int) -> str:
+    if code == CurlECode.ABORTED_BY_CALLBACK:
+        return "not answered at the first try"
+    # By the number alone: the message of a transfer itself quotes addresses.
+    return str(ffi.string(lib.curl_easy_strerror(code)).decode())
 
 
 def _header_line(name: str, value: str) -> bytes:
