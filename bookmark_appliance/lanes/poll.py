@@ -76,8 +76,11 @@ class Poller:
         return PollResult(Outcome.ERRORS, stamped=stamp is not None)
 
     async def _stamp(self, key: SeriesKey) -> StampedSeries | None:
-        """Write the check stamp first, so that a page that kills us is not asked for again at once."""
-        async with self._database.connection() as connection:
+        """Write the check stamp first, so that a page that kills us is not asked for again at once.
+
+        In a transaction, whose end is not cut: a stamp that was written is known, and can be given back.
+        """
+        async with self._database.transaction() as connection:
             return await stamp_if_due(connection, key, due_terms(self._site, self._clock.now_ms()))
 
     async def _read(self, key: SeriesKey, stamp: StampedSeries, way: Route, slot: HeldSlot) -> SeriesRead:

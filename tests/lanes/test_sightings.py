@@ -271,6 +271,7 @@ async def test_two_polls_that_contradict_the_holders_of_each_others_series_do_no
     async def contradict(site: str) -> None:
         key = SeriesKey(site, "s")
         async with database.transaction() as connection:
+            await connection.execute("SET LOCAL lock_timeout = 0")  # this machine may be busy
             asked = await lock_series(connection, key)
             assert asked is not None
             read = SeriesRead(Judgement(Outcome.SUCCESS, Reading(Chapter(181, "Chapter 181"))))
