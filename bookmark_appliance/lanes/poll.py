@@ -17,10 +17,9 @@ from bookmark_appliance.lanes.series_read import SeriesRead, SeriesReader, log_r
 from bookmark_appliance.lanes.site import Site
 from bookmark_appliance.lanes.supervision import last_word
 from bookmark_appliance.series_key import SeriesKey
-from bookmark_appliance.store.due import still_due
+from bookmark_appliance.store.due import StampedSeries, stamp_if_due
 from bookmark_appliance.store.lane_rows import mark_browser_lost
-from bookmark_appliance.store.page_validators import KeptReading, kept_reading
-from bookmark_appliance.store.series import StoredSeries, give_back_stamp, lock_series, stamp_checked
+from bookmark_appliance.store.series import give_back_stamp
 
 RECORD_SECONDS = 5.0
 """How long a Poll that is being cut may take to write what its read came to."""
@@ -42,16 +41,6 @@ class PollResult:
     backed_off: bool = False
     browser_answered: bool = False
     stamped: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class _Stamp:
-    """The check stamp that was just written, and the row as it stood before."""
-
-    at: int
-    series: StoredSeries
-    kept: KeptReading | None
-    forced: bool
 
 
 class Poller:
@@ -86,19 +75,15 @@ class Poller:
         await self._record_error(key)
         return PollResult(Outcome.ERRORS, stamped=stamp is not None)
 
-    async def _stamp(self, key: SeriesKey) -> _Stamp | None:
-        """Write the check stamp first, so that a page that kills us is not asked for again at once."""
-        now = self._clock.now_ms()
-        async with self._database.transaction() as connection:
-            due = await still_due(connection, key, due_terms(self._site, now))
-            series = await lock_series(connection, key) if due else None
-            if due is None or series is None:
-                return None
-            kept = await kept_reading(connection, key)
-            await stamp_checked(connection, key, now)
-        return _Stamp(now, series, kept, due.forced)
+    async def _stamp(self, key: SeriesKey) -> StampedSeries | None:
+        """Write the check stamp first, so that a page that kills us is not asked for again at once.
 
-    async def _read(self, key: SeriesKey, stamp: _Stamp, way: Route, slot: HeldSlot) -> SeriesRead:
+        In a transaction, whose end is not cut: a stamp that was written is known, and can be given back.
+        """
+        async with self._database.transaction() as connection:
+            return await stamp_if_due(connection, key, due_terms(self._site, self._clock.now_ms()))
+
+    async def _read(self, key: SeriesKey, stamp: StampedSeries, way: Route, slot: HeldSlot) -> SeriesRead:
         """Read the page; a read that we cut short, or that lost the browser, asked nothing and gives the stamp back."""
         series = stamp.series
         try:
@@ -119,7 +104,7 @@ class Poller:
             await self._give_back(key, stamp)
         return read
 
-    async def _give_back(self, key: SeriesKey, stamp: _Stamp) -> None:
+    async def _give_back(self, key: SeriesKey, stamp: StampedSeries) -> None:
         with trio.move_on_after(GIVE_BACK_SECONDS, shield=True):
             try:
                 async with self._database.connection() as connection:
@@ -127,7 +112,7 @@ class Poller:
             except DATABASE_ERRORS as error:
                 log.warning("%s: its check stamp could not be given back: %s", key, error)
 
-    async def _record(self, key: SeriesKey, stamp: _Stamp, read: SeriesRead, way: Route) -> PollResult:
+    async def _record(self, key: SeriesKey, stamp: StampedSeries, read: SeriesRead, way: Route) -> PollResult:
         now = self._clock.now_ms()
         outcome = read.judgement.outcome
         async with self._database.transaction() as connection:

@@ -6,6 +6,8 @@ from psycopg import AsyncConnection
 from psycopg.rows import args_row, scalar_row
 
 from bookmark_appliance.series_key import SeriesKey
+from bookmark_appliance.store.page_validators import KEPT_COLUMNS, KeptReading, kept_reading
+from bookmark_appliance.store.series import STORED_COLUMNS, StoredSeries, stored_series
 
 # How many rows these queries touch depends on the moment that is asked about. PostgreSQL may settle on a plan for any
 # moment when a statement is prepared, so those that could walk a whole Site are not.
@@ -84,7 +86,20 @@ _DUE = f"{_IS_DUE} ORDER BY forced DESC, h.holders DESC, t.checked_at, s.series_
 
 _FORCED = f"{_IS_DUE} AND s.force_poll_at > s.latest_checked_at ORDER BY h.holders DESC, t.checked_at, s.series_id"
 
-_STILL_DUE = f"{_IS_DUE} AND s.series_id = %(series_id)s FOR NO KEY UPDATE OF s"
+# A force stamp from a clock that was ahead would stay newer than every check: it is moved back to this one (DUE-012).
+_STAMP_IF_DUE = f"""
+    WITH due AS (
+        {_IS_DUE} AND s.series_id = %(series_id)s FOR NO KEY UPDATE OF s
+    )
+    UPDATE series
+    SET latest_checked_at = %(now)s,
+        force_poll_at = least(series.force_poll_at, %(now)s)
+    FROM due
+    LEFT JOIN page_validators AS kept ON kept.site = %(site)s AND kept.series_id = %(series_id)s
+    WHERE series.site = %(site)s
+        AND series.series_id = %(series_id)s
+    RETURNING due.forced, due.checked_at, {KEPT_COLUMNS}, {STORED_COLUMNS}
+"""
 
 _ELIGIBLE = """
     SELECT count(*)
@@ -151,6 +166,16 @@ class DueSeries:
 
 
 @dataclass(frozen=True, slots=True)
+class StampedSeries:
+    """The check stamp that was just written (ms), what is kept of the last read, and the row as it stood before."""
+
+    at: int
+    forced: bool
+    kept: KeptReading | None
+    series: StoredSeries
+
+
+@dataclass(frozen=True, slots=True)
 class DueTerms:
     """What the due rules take besides the rows, all in ms.
 
@@ -190,11 +215,14 @@ async def forced_series(connection: AsyncConnection, site: str, terms: DueTerms)
         return await cursor.fetchall()
 
 
-async def still_due(connection: AsyncConnection, key: SeriesKey, terms: DueTerms) -> DueSeries | None:
-    """The Series, locked until the transaction ends, if it is still due: a pass is long, and rows change meanwhile."""
-    async with connection.cursor(row_factory=args_row(DueSeries)) as cursor:
-        await cursor.execute(_STILL_DUE, {**terms.bind(key.site), "series_id": key.series_id})
-        return await cursor.fetchone()
+async def stamp_if_due(connection: AsyncConnection, key: SeriesKey, terms: DueTerms) -> StampedSeries | None:
+    """Write the check stamp of a Series that is still due: a pass is long, and rows change meanwhile (LANE-020)."""
+    cursor = await connection.execute(_STAMP_IF_DUE, {**terms.bind(key.site), "series_id": key.series_id})
+    row = await cursor.fetchone()
+    if row is None:
+        return None
+    forced, checked_at, *columns = row
+    return StampedSeries(terms.now, forced, kept_reading(columns[:8]), stored_series(checked_at, columns[8:]))
 
 
 async def eligible_count(connection: AsyncConnection, site: str) -> int:

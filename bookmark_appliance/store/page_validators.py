@@ -1,6 +1,8 @@
 """What a Series page came with, kept with the reading it came with (LANE-055)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from psycopg import AsyncConnection
 
@@ -24,21 +26,23 @@ class KeptReading:
     completed: bool
 
 
-async def kept_reading(connection: AsyncConnection, key: SeriesKey) -> KeptReading | None:
-    """What is kept of `key`; None when nothing is."""
-    cursor = await connection.execute(
-        """
-        SELECT series_url, reader_version, etag, last_modified, latest_chapter_num, latest_chapter, cover, completed
-        FROM page_validators
-        WHERE site = %s
-            AND series_id = %s
-        """,
-        (key.site, key.series_id),
-    )
-    row = await cursor.fetchone()
-    if row is None:
-        return None
+KEPT_COLUMNS = """
+    kept.series_url,
+    kept.reader_version,
+    kept.etag,
+    kept.last_modified,
+    kept.latest_chapter_num,
+    kept.latest_chapter,
+    kept.cover,
+    kept.completed
+"""
+
+
+def kept_reading(row: Sequence[Any]) -> KeptReading | None:
+    """What KEPT_COLUMNS of an outer join came to; None when nothing is kept."""
     series_url, reader_version, etag, last_modified, number, label, cover, completed = row
+    if series_url is None:
+        return None
     return KeptReading(
         series_url, reader_version, etag, last_modified, Chapter(number, label), cover or None, completed
     )

@@ -1,6 +1,8 @@
 """A Series as the Lanes see it: its stamps, what a Poll or an Acquisition writes of it, its failure row."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from psycopg import AsyncConnection
 
@@ -24,8 +26,6 @@ class StoredSeries:
     latest_chapter: str
     latest_chapter_num: float | None
     checked_at: int
-    force_poll_at: int
-    finished_at: int
     site_completed_at: int
     corrected_at: int
     raised_by: int | None
@@ -36,22 +36,38 @@ class StoredSeries:
     """A reading that was too far from the number to be published at once (LANE-054)."""
 
 
-_STORED = """
-    series_url,
-    latest_chapter,
-    latest_chapter_num,
-    latest_checked_at AS checked_at,
-    force_poll_at,
-    finished_at,
-    site_completed_at,
-    latest_corrected_at AS corrected_at,
-    latest_raised_by AS raised_by,
-    latest_by_person AS by_person,
-    cover,
-    cover_address,
-    doubtful_chapter,
-    CASE WHEN doubtful_at > 0 THEN doubtful_chapter_num END
+# All but the check stamp: who has just written one knows it from before.
+STORED_COLUMNS = """
+    series.series_url,
+    series.latest_chapter,
+    series.latest_chapter_num,
+    series.site_completed_at,
+    series.latest_corrected_at,
+    series.latest_raised_by,
+    series.latest_by_person,
+    series.cover,
+    series.cover_address,
+    series.doubtful_chapter,
+    CASE WHEN series.doubtful_at > 0 THEN series.doubtful_chapter_num END
 """
+
+
+def stored_series(checked_at: int, row: Sequence[Any]) -> StoredSeries:
+    """What STORED_COLUMNS came to."""
+    url, label, number, completed, corrected, raised_by, by_person, cover, cover_address, doubt_label, doubt = row
+    return StoredSeries(
+        url,
+        label,
+        number,
+        checked_at,
+        completed,
+        corrected,
+        raised_by,
+        by_person,
+        cover,
+        cover_address,
+        None if doubt is None else Chapter(doubt, doubt_label),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +91,17 @@ class SeriesChange:
 async def lock_series(connection: AsyncConnection, key: SeriesKey) -> StoredSeries | None:
     """The row of `key`, locked until the transaction ends; None when there is none."""
     cursor = await connection.execute(
-        f"SELECT {_STORED} FROM series WHERE site = %(site)s AND series_id = %(series_id)s FOR NO KEY UPDATE",
+        f"""
+        SELECT latest_checked_at, {STORED_COLUMNS}
+        FROM series
+        WHERE site = %(site)s
+            AND series_id = %(series_id)s
+        FOR NO KEY UPDATE
+        """,
         {"site": key.site, "series_id": key.series_id},
     )
     row = await cursor.fetchone()
-    if row is None:
-        return None
-    label, number = row[-2:]
-    values = (*row[:-2], None if number is None else Chapter(number, label))
-    return StoredSeries(*values)
+    return None if row is None else stored_series(row[0], row[1:])
 
 
 async def stamp_checked(connection: AsyncConnection, key: SeriesKey, checked_at: int) -> None:

@@ -77,7 +77,7 @@ async def _time_queries(connection: TrioConnection, state: str, due_most: float)
         ("due", lambda: due.due_series(connection, SITE, TERMS), due_most),
         ("next due", lambda: due.next_due_at(connection, SITE, TERMS), 30),
         ("forced", lambda: due.forced_series(connection, SITE, TERMS), None),
-        ("still due", lambda: due.still_due(connection, key, TERMS), None),
+        ("stamp if due", lambda: due.stamp_if_due(connection, key, TERMS), None),
         ("eligible count", lambda: due.eligible_count(connection, SITE), None),
     ]
     return [Figure(f"{name}, {state}", await _median_ms(ask), "ms", most=most) for name, ask, most in asked]

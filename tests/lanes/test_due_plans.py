@@ -23,7 +23,7 @@ NOISE = 4
 QUERIES = {
     "due": (due._DUE, {"series_pollable_idx", "series_forced_idx", "series_doubtful_idx", "bookmarks_series_idx"}),
     "forced": (due._FORCED, {"series_forced_idx", "bookmarks_series_idx"}),
-    "still due": (due._STILL_DUE, {"series_pkey", "bookmarks_series_idx"}),
+    "stamp if due": (due._STAMP_IF_DUE, {"series_pkey", "bookmarks_series_idx"}),
     "next due": (
         due._NEXT_DUE,
         {"series_pollable_idx", "series_forced_idx", "series_doubtful_idx", "bookmarks_series_idx"},
@@ -61,7 +61,7 @@ async def test_queries_over_a_large_site_use_their_indexes_and_keep_their_figure
         assert await best_ms(lambda: due.due_series(connection, SITE, TERMS)) <= 15 * NOISE
         assert await best_ms(lambda: due.next_due_at(connection, SITE, TERMS)) <= 30 * NOISE
         assert await best_ms(lambda: due.forced_series(connection, SITE, TERMS)) <= 5 * NOISE
-        assert await best_ms(lambda: due.still_due(connection, key, TERMS)) <= 5 * NOISE
+        assert await best_ms(lambda: due.stamp_if_due(connection, key, TERMS)) <= 5 * NOISE
         assert await best_ms(lambda: due.eligible_count(connection, SITE)) <= 40 * NOISE
 
         await make_all_due(connection)

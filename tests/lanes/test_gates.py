@@ -114,13 +114,16 @@ async def test_one_forced_or_never_checked_series_wakes_for_the_whole_list(
 
 
 async def test_a_doubtful_reading_wakes_the_browser(autojump_clock: MockClock, world: World) -> None:
-    """LANE-054: due again after 5 min, whatever the thresholds say."""
+    """LANE-054: due again after 5 min, whatever the thresholds say; once, when the page then settles nothing."""
     world, browser = with_browser(world)
     await hold(world, "comix", 0, NOW - 5 * MINUTE_MS)
     async with world.database.connection() as connection:
-        await connection.execute("UPDATE series SET doubtful_at = 1, doubtful_chapter_num = 900")
-    await world.lane("comix").run_pass()
+        await connection.execute("UPDATE series SET doubtful_at = latest_checked_at, doubtful_chapter_num = 900")
+    for _ in range(3):
+        await world.lane("comix").run_pass()
+        await trio.sleep(6 * 60)
     assert len(browser.fetched) == 1
+    assert await series_value(world.database, "s0", "doubtful_at", "comix") == NOW - 5 * MINUTE_MS
 
 
 async def test_the_thresholds_do_not_apply_on_the_plain_fallback(autojump_clock: MockClock, world: World) -> None:
