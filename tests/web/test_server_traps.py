@@ -86,6 +86,45 @@ async def test_garbage_ends_its_own_connection_at_most(app: Quart, garbage: byte
         assert (await (await server.connect()).ask(GET))[0] == 200
 
 
+@pytest.mark.parametrize("target", ["http://[/x", "http://a]b/x", "?", "x", "http://", "http://%5B@x/"])
+async def test_a_target_that_names_no_path_is_refused(web: Web, target: str, caplog: pytest.LogCaptureFixture) -> None:
+    """API-022, API-038: these were a 500 without a body, and a traceback each."""
+    async with serving(web.app) as server:
+        talk = await server.connect()
+        status, headers, body = await talk.ask(f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        assert (status, json.loads(body), headers["connection"]) == (400, {"error": "bad request"}, "close")
+        assert await talk.closed_by_server() == b""
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("method", ["POST", "HEAD"])
+async def test_a_body_of_two_lengths_is_refused(app: Quart, method: str, caplog: pytest.LogCaptureFixture) -> None:
+    """API-014, API-038: what a proxy in front takes for one request, we might take for two (RFC 9112 6.1)."""
+    async with serving(app) as server:
+        talk = await server.connect()
+        head = b"/read HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
+        await talk.send(method.encode() + b" " + head + b"0\r\n\r\n" + GET)
+        status, headers, _ = await talk.answer(method)
+        assert (status, headers["connection"]) == (400, "close")
+        assert await talk.closed_by_server() == b""
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("first", [b"POST /nope", b"GET /healthz", b"PUT /bookmarks/asura:one"])
+async def test_an_early_answer_comes_whole_before_a_pipelined_request(
+    web: Web, first: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """API-022: it was cut or lost, with a traceback, where a request followed a body that nobody had read."""
+    async with serving(web.app) as server:
+        for _ in range(20):
+            talk = await server.connect()
+            await talk.send(first + b" HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\naaaaa" + GET)
+            _, headers, body = await talk.answer(first.split()[0].decode())
+            assert len(body) == int(headers["content-length"]) > 0
+            await talk.stream.aclose()
+    assert not caplog.records
+
+
 async def test_a_connection_that_fails_is_logged_and_ends_alone(
     app: Quart, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,7 +135,7 @@ async def test_a_connection_that_fails_is_logged_and_ends_alone(
 
     async with serving(app) as server:
         with monkeypatch.context() as patch:
-            patch.setattr("bookmark_appliance.web.server._Http11.handle", fail)
+            patch.setattr("bookmark_appliance.web.server.Http11.handle", fail)
             talk = await server.connect()
             await talk.send(GET)
             with suppress(trio.BrokenResourceError):
@@ -149,6 +188,30 @@ async def test_a_request_in_flight_is_finished_at_shutdown(app: Quart) -> None:
         leave.set()
         assert (await talk.answer())[2] == b"finished"
         assert await talk.closed_by_server() == b""
+        with trio.fail_after(5):
+            await server.stopped.wait()
+
+
+async def test_a_request_behind_the_last_answer_does_not_hold_up_a_shutdown(app: Quart) -> None:
+    """OPS-007: it was never read, and its connection stood for the whole drain; the answer says that it ends."""
+    head = b"POST /read HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n"
+    app.config["BODY_TIMEOUT"] = 10
+    async with serving(app, Limits(drain=30)) as server:
+        talks = {await server.connect(): behind for behind in (b"", head + b"0123456789")}
+        for talk in talks:
+            assert (await talk.ask(head + b"0123456789", "POST"))[0] == 200
+            await talk.send(head + b"01234")
+        await trio.testing.wait_all_tasks_blocked(0.05)
+        server.shutdown.set()
+        await trio.testing.wait_all_tasks_blocked()
+        for talk, behind in talks.items():
+            await talk.send(b"56789" + behind)
+            status, headers, _ = await talk.answer("POST")
+            assert (status, headers["connection"]) == (200, "close")
+            with suppress(trio.BrokenResourceError):
+                await talk.send(head + b"0123456789")
+            assert await talk.closed_by_server() == b""
+            await talk.stream.aclose()
         with trio.fail_after(5):
             await server.stopped.wait()
 
