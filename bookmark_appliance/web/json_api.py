@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from typing import Final
-from urllib.parse import unquote_to_bytes, urlsplit
+from urllib.parse import unquote_to_bytes
 
 from quart import Quart, request
 from quart_trio.wrappers import TrioResponse
@@ -26,6 +26,8 @@ from bookmark_appliance.web.put_body import InvalidPut, parse_path_key, parse_pu
 from bookmark_appliance.web.wire import encode_bookmark, encode_list
 
 JSON: Final = "application/json"
+
+_BOOKMARKS: Final = b"/bookmarks/"
 
 _OPENAPI: Final = Path(__file__).with_name("openapi.json")
 
@@ -137,7 +139,11 @@ class JsonApi:
         if not key:
             await self._require_reader(credential)
             raise ApiError(400, "key must not be empty")
-        series_key = parse_path_key(_path_key())
+        try:
+            series_key = parse_path_key(_path_key())
+        except ApiError:
+            await self._require_reader(credential)
+            raise
         if series_key is None:  # no row can have it, so it is gone
             await self._require_reader(credential)
             return TrioResponse(b"", 204)
@@ -163,14 +169,13 @@ def _path_key() -> str:
     """The key of the request's path, percent-decoded exactly once (API-047).
 
     Taken from the target as it was sent: the routed path has been through hands that replace what isn't UTF-8. Raises
-    ApiError 400.
+    ApiError 400 and 404.
     """
     path: bytes = request.scope["raw_path"]
-    if not path.startswith(b"/"):  # a target in absolute form
-        path = urlsplit(path).path
-    _, _, *rest = path.split(b"/", 2)
+    if not path.startswith(_BOOKMARKS):  # the router, which has it decoded, sees more in it than is there
+        raise ApiError(404, "not found")
     try:
-        return unquote_to_bytes(b"".join(rest)).decode()
+        return unquote_to_bytes(path.removeprefix(_BOOKMARKS)).decode()
     except UnicodeDecodeError:
         raise ApiError(400, "key must be UTF-8") from None
 

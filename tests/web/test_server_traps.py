@@ -459,6 +459,17 @@ async def test_a_key_comes_over_the_socket_as_it_was_sent(web: Web) -> None:
             assert (status, json.loads(body)["key"]) == (200, "demonic:Foo%27s")
 
 
+async def test_a_path_that_only_looks_like_a_bookmark_is_none(web: Web) -> None:
+    """API-032, API-047: DELETE told 204 and had deleted nothing, PUT wrote another key."""
+    await web.reader.put("asura:one")
+    for target in ("//bookmarks/asura:one", "/bookmarks%2Fasura:one", "/bookmarks%2Fzz/asura:two"):
+        for method in ("DELETE", "PUT"):
+            body = b"{}" if method == "PUT" else None
+            assert (await web.reader.ask(method, target, body)).status_code == 404
+            assert (await web.nobody.ask(method, target, body)).status_code == 401
+    assert [row["key"] for row in await web.reader.list()] == ["asura:one"]
+
+
 async def test_a_server_that_can_accept_no_more_is_fatal(app: Quart, monkeypatch: pytest.MonkeyPatch) -> None:
     """API-038: a request's failure is contained, the server's own is not."""
 
