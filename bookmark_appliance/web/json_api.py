@@ -70,7 +70,7 @@ class JsonApi:
 
     async def get_list(self) -> TrioResponse:
         """GET /bookmarks: made anew only when the list's version moved."""
-        body = await self._list_body(bearer_hash(request.headers.get("Authorization")))
+        body = await self._list_body(bearer_hash(request.headers.getlist("Authorization")))
         if "If-None-Match" in request.headers and request.if_none_match.contains_weak(_opaque(body.etag)):
             response = TrioResponse(b"", 304)
         elif accepts_gzip(request.headers.get("Accept-Encoding", "")):
@@ -110,7 +110,7 @@ class JsonApi:
 
     async def put(self, key: str) -> TrioResponse:
         """PUT /bookmarks/{key}: answers with the row as stored (API-012)."""
-        credential = bearer_hash(request.headers.get("Authorization"))
+        credential = bearer_hash(request.headers.getlist("Authorization"))
         try:
             put = await self._read_put()
         except (ApiError, HTTPException):
@@ -135,7 +135,7 @@ class JsonApi:
 
     async def delete(self, key: str) -> TrioResponse:
         """DELETE /bookmarks/{key}: 204 whether there was one or not (API-032)."""
-        credential = bearer_hash(request.headers.get("Authorization"))
+        credential = bearer_hash(request.headers.getlist("Authorization"))
         if not key:
             await self._require_reader(credential)
             raise ApiError(400, "key must not be empty")
@@ -162,7 +162,7 @@ class JsonApi:
     async def _ask_for_credential(self) -> None:
         """A 404 or 405 under /bookmarks is for those who are known (API-002)."""
         if request.routing_exception is not None and request.path.startswith("/bookmarks"):
-            await self._require_reader(bearer_hash(request.headers.get("Authorization")))
+            await self._require_reader(bearer_hash(request.headers.getlist("Authorization")))
 
 
 def _path_key() -> str:

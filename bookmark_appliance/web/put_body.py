@@ -91,13 +91,17 @@ def parse_path_key(text: str) -> SeriesKey | None:
 
 def _decode(body: bytes) -> _Body:
     try:
-        return _decoder.decode(body)
+        return _decoder.decode(body.decode())  # as text: what is skipped is not looked at for UTF-8
     except msgspec.ValidationError as error:
         field = _ERROR_FIELD.search(str(error))
         if field is None:
             raise InvalidPut("the body must be a JSON object") from None
         raise InvalidPut(f"{field[1]}: {str(error)[: field.start()].lower().replace('`', '')}") from None
-    except (msgspec.DecodeError, RecursionError):  # the latter: brackets nested by the thousand in an ignored field
+    except (
+        msgspec.DecodeError,
+        UnicodeDecodeError,
+        RecursionError,
+    ):  # the latter: brackets nested by the thousand in an ignored field
         raise InvalidPut("the body is not valid JSON") from None
 
 

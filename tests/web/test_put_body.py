@@ -66,6 +66,7 @@ def test_an_unknown_site_is_refused() -> None:
         b'"text"',
         b"\xef\xbb\xbf{}",
         b'{"title":"\xff"}',
+        b'{"of_no_interest":"\xff"}',
         b'{"title":"\\ud800"}',
         b'{"title":"\\udc00"}',
         b'{"last_chapter_num":NaN}',

@@ -459,6 +459,15 @@ async def test_a_key_comes_over_the_socket_as_it_was_sent(web: Web) -> None:
             assert (status, json.loads(body)["key"]) == (200, "demonic:Foo%27s")
 
 
+async def test_two_credentials_are_none(web: Web) -> None:
+    """API-002: which of the two counts is nothing to guess."""
+    line = f"Authorization: Bearer {web.reader.credential}\r\n"
+    async with serving(web.app) as server:
+        talk = await server.connect()
+        for lines, expected in ((line, 200), (line * 2, 401), (line + "Authorization: Basic x\r\n", 401)):
+            assert (await talk.ask(f"GET /bookmarks HTTP/1.1\r\nHost: x\r\n{lines}\r\n".encode()))[0] == expected
+
+
 async def test_a_path_that_only_looks_like_a_bookmark_is_none(web: Web) -> None:
     """API-032, API-047: DELETE told 204 and had deleted nothing, PUT wrote another key."""
     await web.reader.put("asura:one")
