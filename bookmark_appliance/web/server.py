@@ -20,6 +20,7 @@ from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ASGIFramework, ConnectionState
 from hypercorn.utils import parse_socket_addr
 
+from bookmark_appliance.web.crowd import Crowd
 from bookmark_appliance.web.http11 import Http11
 
 _logger = logging.getLogger(__name__)
@@ -51,6 +52,7 @@ async def serve_web(
     *,
     shutdown: trio.Event,
     limits: Limits | None = None,
+    crowd: Crowd | None = None,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve `app` on `listeners` until `shutdown` is set and the requests in flight are answered or cut.
@@ -59,6 +61,7 @@ async def serve_web(
     before, in a nursery of ours.
     """
     limits = limits or Limits()
+    crowd = crowd or Crowd.of_this_process()
     config = Config()
     config.errorlog = _logger
     config.include_server_header = False
@@ -68,6 +71,9 @@ async def serve_web(
     wrapper = ASGIWrapper(app)
 
     async def run_connection(stream: trio.SocketStream) -> None:
+        if not crowd.has_room_for(len(connections.child_tasks)):
+            await trio.aclose_forcefully(stream)
+            return
         await _Connection(wrapper, config, context, stream, limits).run()
 
     async with trio.open_nursery() as connections:

@@ -2,9 +2,11 @@
 
 import gzip
 import json
+import resource
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
+import h11
 import pytest
 import trio
 import trio.testing
@@ -12,6 +14,7 @@ from quart import Quart, Response, request
 from quart_trio import QuartTrio
 
 from bookmark_appliance.web.app import create_app
+from bookmark_appliance.web.crowd import Crowd
 from bookmark_appliance.web.exchange import MAX_HEAD_BYTES, Exchange
 from bookmark_appliance.web.server import Limits, serve_web
 from tests.web.conftest import Web
@@ -457,6 +460,40 @@ async def test_a_key_comes_over_the_socket_as_it_was_sent(web: Web) -> None:
         for target in ("/bookmarks/demonic%3AFoo%2527s", "http://x/bookmarks/demonic%3AFoo%2527s"):
             status, _, body = await talk.ask(f"PUT {target} HTTP/1.1\r\n{head}".encode(), "PUT")
             assert (status, json.loads(body)["key"]) == (200, "demonic:Foo%27s")
+
+
+async def test_who_finds_the_room_full_is_turned_away(app: Quart, caplog: pytest.LogCaptureFixture) -> None:
+    """API-038: idle sockets took every descriptor, and accepting failed with a traceback ten times a second."""
+    async with serving(app, crowd=Crowd(most=3)) as server:
+        inside = [await server.connect() for _ in range(3)]
+        for talk in inside:
+            assert (await talk.ask(GET))[0] == 200
+        for _ in range(5):
+            assert await (await server.connect()).closed_by_server() == b""
+        assert (await inside[0].ask(GET))[0] == 200
+        assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+            "3 connections are open, the most there may be: new ones are closed"
+        ]
+        await inside[0].stream.aclose()
+        with trio.fail_after(5):
+            status = 0
+            while status != 200:
+                talk = await server.connect()
+                with suppress(h11.RemoteProtocolError, trio.BrokenResourceError):
+                    status = (await talk.ask(GET))[0]
+
+
+def test_the_room_leaves_files_to_others() -> None:
+    """API-038: three quarters of what this process may open, which is raised where it is low."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (512, before[1]))
+        most = Crowd.of_this_process().most
+        soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        assert 512 < soft <= before[1]
+        assert most == min(2_000, soft * 3 // 4)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 async def test_two_credentials_are_none(web: Web) -> None:
