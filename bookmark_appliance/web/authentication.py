@@ -1,6 +1,7 @@
 """The bearer credential of the JSON API (API-002, API-003)."""
 
 import re
+from collections.abc import Sequence
 
 from bookmark_appliance.credentials import credential_hash
 from bookmark_appliance.web.errors import ApiError
@@ -8,12 +9,12 @@ from bookmark_appliance.web.errors import ApiError
 _BEARER = re.compile(r"bearer ([!-~]+)", re.IGNORECASE | re.ASCII)
 
 
-def bearer_hash(authorization: str | None) -> bytes:
-    """The form in which the credential of an `Authorization` header would be stored: `Bearer`, one space, a word.
+def bearer_hash(authorization: Sequence[str]) -> bytes:
+    """The form in which the credential of the one `Authorization` header would be stored: `Bearer`, one space, a word.
 
-    What the word is worth only the database can tell. Raises ApiError 401 when the header holds none.
+    What the word is worth only the database can tell. Raises ApiError 401 when the header holds none, or there are two.
     """
-    match = _BEARER.fullmatch(authorization or "")
+    match = _BEARER.fullmatch(authorization[0]) if len(authorization) == 1 else None
     if match is None:
         raise unauthorized()
     return credential_hash(match[1])

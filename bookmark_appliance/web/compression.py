@@ -1,8 +1,10 @@
 """Gzip for what is text (API-042)."""
 
 import gzip
+import zlib
 from functools import lru_cache
 
+import trio
 from quart.wrappers import Response
 from quart.wrappers.response import DataBody
 
@@ -14,10 +16,22 @@ _TEXTS = frozenset(
 _LEVEL = 5
 """Of 1,500 rows: level 5 makes 70 KB in a third of level 9's time, for 4 % more bytes."""
 
+_PIECE_BYTES = 64 * 1024
+
 
 def compress(body: bytes) -> bytes:
     """The same bytes give the same gzip: it holds no time."""
     return gzip.compress(body, _LEVEL, mtime=0)
+
+
+async def compress_in_pieces(body: bytes) -> bytes:
+    """A large body's gzip, with a checkpoint after each millisecond of work: a thread could not be cancelled."""
+    packer = zlib.compressobj(_LEVEL, wbits=31)
+    parts = []
+    for start in range(0, len(body), _PIECE_BYTES):
+        parts.append(packer.compress(body[start : start + _PIECE_BYTES]))
+        await trio.lowlevel.checkpoint()
+    return b"".join((*parts, packer.flush()))
 
 
 @lru_cache(maxsize=256)  # browsers send a handful of spellings

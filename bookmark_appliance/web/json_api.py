@@ -2,9 +2,8 @@
 
 from pathlib import Path
 from typing import Final
-from urllib.parse import unquote_to_bytes, urlsplit
+from urllib.parse import unquote_to_bytes
 
-import trio
 from quart import Quart, request
 from quart_trio.wrappers import TrioResponse
 from werkzeug.exceptions import HTTPException
@@ -28,8 +27,7 @@ from bookmark_appliance.web.wire import encode_bookmark, encode_list
 
 JSON: Final = "application/json"
 
-_LARGE_BODY_BYTES: Final = 64 * 1024
-"""From here on a list is compressed in a thread: 956 KB take about 15 ms, in which no other request would move."""
+_BOOKMARKS: Final = b"/bookmarks/"
 
 _OPENAPI: Final = Path(__file__).with_name("openapi.json")
 
@@ -72,7 +70,7 @@ class JsonApi:
 
     async def get_list(self) -> TrioResponse:
         """GET /bookmarks: made anew only when the list's version moved."""
-        body = await self._list_body(bearer_hash(request.headers.get("Authorization")))
+        body = await self._list_body(bearer_hash(request.headers.getlist("Authorization")))
         if "If-None-Match" in request.headers and request.if_none_match.contains_weak(_opaque(body.etag)):
             response = TrioResponse(b"", 304)
         elif accepts_gzip(request.headers.get("Accept-Encoding", "")):
@@ -80,12 +78,21 @@ class JsonApi:
             set_gzip_body(response, body.compressed)
         else:
             response = TrioResponse(body.plain(), content_type=JSON)
+            response.content_length = body.length
         response.headers["ETag"] = body.etag
         response.headers["Cache-Control"] = "private, no-cache"
         response.headers["Vary"] = "Authorization, Origin, Accept-Encoding"
         return response
 
     async def _list_body(self, credential: bytes) -> ListBody:
+        found = await self._require_reader(credential)
+        kept = self._lists.find(found)
+        if kept is not None:
+            return kept
+        async with self._lists.turn(found.reader_id):
+            return await self._make_list(credential)
+
+    async def _make_list(self, credential: bytes) -> ListBody:
         async with self._context.database.connection() as connection:
             found = await find_list_version(connection, credential)
             if found is None:
@@ -97,17 +104,13 @@ class JsonApi:
         if read is None:
             raise unauthorized()
         version, bookmarks = read
-        encoded = encode_list(bookmarks, self._context.public_base_url)
-        if len(encoded) < _LARGE_BODY_BYTES:
-            body = ListBody.of(encoded)
-        else:
-            body = await trio.to_thread.run_sync(ListBody.of, encoded)
+        body = await ListBody.of(encode_list(bookmarks, self._context.public_base_url))
         self._lists.keep(ListVersion(found.reader_id, version), body)
         return body
 
     async def put(self, key: str) -> TrioResponse:
         """PUT /bookmarks/{key}: answers with the row as stored (API-012)."""
-        credential = bearer_hash(request.headers.get("Authorization"))
+        credential = bearer_hash(request.headers.getlist("Authorization"))
         try:
             put = await self._read_put()
         except (ApiError, HTTPException):
@@ -132,11 +135,15 @@ class JsonApi:
 
     async def delete(self, key: str) -> TrioResponse:
         """DELETE /bookmarks/{key}: 204 whether there was one or not (API-032)."""
-        credential = bearer_hash(request.headers.get("Authorization"))
+        credential = bearer_hash(request.headers.getlist("Authorization"))
         if not key:
             await self._require_reader(credential)
             raise ApiError(400, "key must not be empty")
-        series_key = parse_path_key(_path_key())
+        try:
+            series_key = parse_path_key(_path_key())
+        except ApiError:
+            await self._require_reader(credential)
+            raise
         if series_key is None:  # no row can have it, so it is gone
             await self._require_reader(credential)
             return TrioResponse(b"", 204)
@@ -145,29 +152,30 @@ class JsonApi:
                 raise unauthorized()
         return TrioResponse(b"", 204)
 
-    async def _require_reader(self, credential: bytes) -> None:
+    async def _require_reader(self, credential: bytes) -> ListVersion:
         async with self._context.database.connection() as connection:
-            if await find_list_version(connection, credential) is None:
-                raise unauthorized()
+            found = await find_list_version(connection, credential)
+        if found is None:
+            raise unauthorized()
+        return found
 
     async def _ask_for_credential(self) -> None:
         """A 404 or 405 under /bookmarks is for those who are known (API-002)."""
         if request.routing_exception is not None and request.path.startswith("/bookmarks"):
-            await self._require_reader(bearer_hash(request.headers.get("Authorization")))
+            await self._require_reader(bearer_hash(request.headers.getlist("Authorization")))
 
 
 def _path_key() -> str:
     """The key of the request's path, percent-decoded exactly once (API-047).
 
     Taken from the target as it was sent: the routed path has been through hands that replace what isn't UTF-8. Raises
-    ApiError 400.
+    ApiError 400 and 404.
     """
     path: bytes = request.scope["raw_path"]
-    if not path.startswith(b"/"):  # a target in absolute form
-        path = urlsplit(path).path
-    _, _, *rest = path.split(b"/", 2)
+    if not path.startswith(_BOOKMARKS):  # the router, which has it decoded, sees more in it than is there
+        raise ApiError(404, "not found")
     try:
-        return unquote_to_bytes(b"".join(rest)).decode()
+        return unquote_to_bytes(path.removeprefix(_BOOKMARKS)).decode()
     except UnicodeDecodeError:
         raise ApiError(400, "key must be UTF-8") from None
 

@@ -10,6 +10,16 @@ from bookmark_appliance.bookmark_put import KINDS, STATUSES, BookmarkPut
 from bookmark_appliance.chapter import HIGHEST_CHAPTER, chapter_label
 from bookmark_appliance.series_key import SeriesKey
 
+MAX_CHARACTERS = {
+    "title": 1_000,
+    "series_url": 2_048,
+    "last_chapter_url": 2_048,
+    "last_chapter": 200,
+    "latest_chapter": 200,
+}
+"""Several times what the Sites have. Every Reader's list holds these texts, made in memory as a whole: with nothing but
+the body's bound, 600 Bookmarks of one Reader took more than a gigabyte."""
+
 _ERROR_FIELD = re.compile(r" - at `\$\.(\w+)`$")
 
 
@@ -81,13 +91,17 @@ def parse_path_key(text: str) -> SeriesKey | None:
 
 def _decode(body: bytes) -> _Body:
     try:
-        return _decoder.decode(body)
+        return _decoder.decode(body.decode())  # as text: what is skipped is not looked at for UTF-8
     except msgspec.ValidationError as error:
         field = _ERROR_FIELD.search(str(error))
         if field is None:
             raise InvalidPut("the body must be a JSON object") from None
         raise InvalidPut(f"{field[1]}: {str(error)[: field.start()].lower().replace('`', '')}") from None
-    except (msgspec.DecodeError, RecursionError):  # the latter: brackets nested by the thousand in an ignored field
+    except (
+        msgspec.DecodeError,
+        UnicodeDecodeError,
+        RecursionError,
+    ):  # the latter: brackets nested by the thousand in an ignored field
         raise InvalidPut("the body is not valid JSON") from None
 
 
@@ -95,6 +109,8 @@ def _text(fields: _Body, name: str) -> str:
     text: str = getattr(fields, name) or ""
     if "\0" in text:
         raise InvalidPut(f"{name}: must not hold a NUL character")
+    if len(text) > MAX_CHARACTERS[name]:
+        raise InvalidPut(f"{name}: must have at most {MAX_CHARACTERS[name]} characters")
     return text
 
 

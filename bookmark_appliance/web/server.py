@@ -10,17 +10,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
 
-import h11
 import trio
 from hypercorn.app_wrappers import ASGIWrapper
 from hypercorn.config import Config
 from hypercorn.events import Closed, Event, RawData, Updated
-from hypercorn.protocol.h11 import H11Protocol
 from hypercorn.trio.task_group import TaskGroup
 from hypercorn.trio.tcp_server import TCPServer
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ASGIFramework, ConnectionState
 from hypercorn.utils import parse_socket_addr
+
+from bookmark_appliance.web.crowd import Crowd
+from bookmark_appliance.web.http11 import Http11
 
 _logger = logging.getLogger(__name__)
 
@@ -51,6 +52,7 @@ async def serve_web(
     *,
     shutdown: trio.Event,
     limits: Limits | None = None,
+    crowd: Crowd | None = None,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve `app` on `listeners` until `shutdown` is set and the requests in flight are answered or cut.
@@ -59,6 +61,7 @@ async def serve_web(
     before, in a nursery of ours.
     """
     limits = limits or Limits()
+    crowd = crowd or Crowd.of_this_process()
     config = Config()
     config.errorlog = _logger
     config.include_server_header = False
@@ -68,6 +71,9 @@ async def serve_web(
     wrapper = ASGIWrapper(app)
 
     async def run_connection(stream: trio.SocketStream) -> None:
+        if not crowd.has_room_for(len(connections.child_tasks)):
+            await trio.aclose_forcefully(stream)
+            return
         await _Connection(wrapper, config, context, stream, limits).run()
 
     async with trio.open_nursery() as connections:
@@ -88,25 +94,6 @@ async def _accept(
     task_status: trio.TaskStatus[list[trio.SocketListener]],
 ) -> None:
     await trio.serve_listeners(handler, listeners, handler_nursery=connections, task_status=task_status)
-
-
-class _Http11(H11Protocol):
-    """HTTP/1.1 alone. An offer to upgrade is ignored, as RFC 9110 7.8 has it: no WebSocket, no HTTP/2.
-
-    Hypercorn's own way with them ends in an error on a header that isn't ASCII (upstream issues 225, 228, 177, 329),
-    and HTTP/2 would bring a second set of limits to hold.
-    """
-
-    async def _check_protocol(self, event: h11.Request) -> None:
-        pass
-
-    async def _create_stream(self, request: h11.Request) -> None:
-        if any(name == b"upgrade" for name, _ in request.headers):
-            headers = [(name, value) for name, value in request.headers if name != b"upgrade"]
-            request = h11.Request(
-                method=request.method, target=request.target, headers=headers, http_version=request.http_version
-            )
-        await super()._create_stream(request)
 
 
 class _Connection(TCPServer):
@@ -139,7 +126,7 @@ class _Connection(TCPServer):
         client = parse_socket_addr(socket.family, socket.getpeername())
         server = parse_socket_addr(socket.family, socket.getsockname())
         async with TaskGroup() as self._task_group:
-            self.protocol = _Http11(  # type: ignore[assignment]
+            self._http = Http11(
                 self.app,
                 self.config,
                 self.context,
@@ -150,6 +137,7 @@ class _Connection(TCPServer):
                 server,
                 self.protocol_send,
             )
+            self.protocol = self._http  # type: ignore[assignment]
             await self.idle_task.restart(self._task_group, self._idle_timeout)
             await self._read_data()
 
@@ -163,6 +151,8 @@ class _Connection(TCPServer):
             self._head_deadline = inf
             if self._read_to_end.is_set():
                 return  # the client has gone: no idle time to wait out
+        if isinstance(event, Closed):
+            await self._http.hear_no_more()
         await super().protocol_send(event)
 
     async def _write(self, data: bytes) -> None:
@@ -175,6 +165,7 @@ class _Connection(TCPServer):
                         await self.stream.send_all(data[start : start + _WRITE_BYTES])
             except (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):
                 await trio.aclose_forcefully(self.stream)
+                await self._http.hear_no_more()
                 await self.protocol.handle(Closed())
 
     async def _read_data(self) -> None:
@@ -200,7 +191,8 @@ class _Connection(TCPServer):
     async def _close(self) -> None:
         """End our side, let the client read what was sent, then close."""
         with suppress(trio.BrokenResourceError, trio.BusyResourceError, trio.ClosedResourceError):
-            await self.stream.send_eof()
+            async with self.send_lock:  # an answer that is being written comes first
+                await self.stream.send_eof()
             with trio.move_on_after(self._limits.linger):
                 if trio.lowlevel.current_task() is not self._reader:
                     await self._read_to_end.wait()

@@ -8,6 +8,7 @@ import h11
 import trio
 from quart import Quart
 
+from bookmark_appliance.web.crowd import Crowd
 from bookmark_appliance.web.server import Limits, serve_web
 
 
@@ -72,7 +73,7 @@ class Talk:
 
 
 @asynccontextmanager
-async def serving(app: Quart, limits: Limits | None = None) -> AsyncIterator[Server]:
+async def serving(app: Quart, limits: Limits | None = None, crowd: Crowd | None = None) -> AsyncIterator[Server]:
     """`app` on a free port of loopback; shut down at the end."""
     shutdown, stopped = trio.Event(), trio.Event()
 
@@ -80,7 +81,7 @@ async def serving(app: Quart, limits: Limits | None = None) -> AsyncIterator[Ser
     host, port = listeners[0].socket.getsockname()[:2]
 
     async def serve(*, task_status: trio.TaskStatus[None]) -> None:
-        await serve_web(app, listeners, shutdown=shutdown, limits=limits, task_status=task_status)
+        await serve_web(app, listeners, shutdown=shutdown, limits=limits, crowd=crowd, task_status=task_status)
         stopped.set()
 
     async with trio.open_nursery() as nursery:

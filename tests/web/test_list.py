@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 import trio
+import trio.testing
 
-from bookmark_appliance.store.bookmarks import ListVersion
+from bookmark_appliance.postgres.trio_connection import TrioConnection
+from bookmark_appliance.store.bookmarks import ListVersion, read_list
 from bookmark_appliance.web.list_cache import ListBody, ListCache
 from tests.web.conftest import Web
 
@@ -175,9 +177,61 @@ def test_the_kept_lists_are_bounded_by_their_bytes() -> None:
     assert [cache.find(ListVersion(reader, version)) for reader, version in ((1, 6), (3, 5), (4, 1))] == [None] * 3
 
 
-def test_a_kept_list_reads_as_it_was() -> None:
-    """API-049: compressed for keeping, undone for a client that takes no gzip."""
-    body = json.dumps(["é"] * 100).encode()
-    assert ListBody.of(body).plain() == body
-    assert ListBody.of(body) == ListBody.of(bytes(body))
-    assert ListBody.of(body).etag != ListBody.of(body + b" ").etag
+async def test_a_kept_list_reads_as_it_was() -> None:
+    """API-049: compressed for keeping, undone piece by piece for a client that takes no gzip."""
+    body = json.dumps(["é"] * 100_000).encode()
+    kept = await ListBody.of(body)
+    pieces = list(kept.plain())
+    assert (b"".join(pieces), len(body)) == (body, kept.length)
+    assert len(pieces) > 1
+    assert kept == await ListBody.of(bytes(body))
+    assert kept.etag != (await ListBody.of(body + b" ")).etag
+
+
+async def test_a_list_is_made_once_for_all_who_wait(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    """API-049: 24 at once took the memory and the pool 24 times; a leader that is cancelled strands nobody."""
+    await web.reader.put("asura:one")
+    made, entered, go_on = [0], trio.Event(), trio.Event()
+
+    async def read(connection: TrioConnection, reader_id: int) -> Any:
+        made[0] += 1
+        entered.set()
+        await go_on.wait()
+        return await read_list(connection, reader_id)
+
+    monkeypatch.setattr("bookmark_appliance.web.json_api.read_list", read)
+    lists: list[Any] = []
+
+    async def ask() -> None:
+        lists.append(await web.reader.list())
+
+    with trio.fail_after(10):
+        async with trio.open_nursery() as nursery:
+            async with trio.open_nursery() as leading:
+                leading.start_soon(ask)
+                await entered.wait()
+                for _ in range(24):
+                    nursery.start_soon(ask)
+                await trio.testing.wait_all_tasks_blocked()
+                leading.cancel_scope.cancel()
+            go_on.set()
+    assert made == [2]
+    assert len(lists) == 24
+    assert all(rows == lists[0] != [] for rows in lists)
+
+
+async def test_few_lists_are_made_at_once() -> None:
+    """API-049: whoever's they are."""
+    cache, inside = ListCache(), [0]
+
+    async def make(reader_id: int) -> None:
+        async with cache.turn(reader_id):
+            inside[0] += 1
+            await trio.sleep_forever()
+
+    async with trio.open_nursery() as nursery:
+        for reader_id in range(10):
+            nursery.start_soon(make, reader_id)
+        await trio.testing.wait_all_tasks_blocked()
+        assert inside == [2]
+        nursery.cancel_scope.cancel()

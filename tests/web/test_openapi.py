@@ -8,6 +8,7 @@ from bookmark_appliance.bookmark_put import KINDS, STATUSES
 from bookmark_appliance.database import Database, Timeouts
 from bookmark_appliance.postgres.trio_connection import TrioConnection
 from bookmark_appliance.web.app import create_app
+from bookmark_appliance.web.put_body import MAX_CHARACTERS
 from bookmark_appliance.web.wire import _WireBookmark
 from tests.web.conftest import Client, Web
 from tests.web.serving import serving
@@ -94,6 +95,8 @@ async def test_the_schemas_are_those_of_the_code(web: Web) -> None:
     assert list(schemas["Bookmark"]["properties"]) == schemas["Bookmark"]["required"] == fields
     assert set(schemas["Bookmark"]["properties"]["status"]["enum"]) == STATUSES
     assert set(schemas["Bookmark"]["properties"]["kind"]["enum"]) == KINDS
+    described = schemas["BookmarkPut"]["properties"]
+    assert {name: field["maxLength"] for name, field in described.items() if "maxLength" in field} == MAX_CHARACTERS
     row = await web.reader.put("asura:one", **dict.fromkeys(schemas["BookmarkPut"]["properties"]))
     assert set(row) == set(fields)
     types = {"string": str, "number": (int, float), "integer": int, "boolean": bool}

@@ -83,7 +83,7 @@ async def test_a_bad_body_is_refused_and_nothing_written(web: Web) -> None:
 
 async def test_a_body_of_65536_bytes_is_the_largest(web: Web) -> None:
     """API-014: one byte more is 413 with a JSON error."""
-    body = b'{"title":"' + b"x" * (65_536 - 12) + b'"}'
+    body = b'{"extra":"' + b"x" * (65_536 - 12) + b'"}'
     assert (await web.reader.ask("PUT", "/bookmarks/asura:one", body)).status_code == 200
     response = await web.reader.ask("PUT", "/bookmarks/asura:two", body + b" ")
     assert response.status_code == 413

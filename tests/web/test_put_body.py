@@ -7,7 +7,7 @@ import pytest
 
 from bookmark_appliance.bookmark_put import BookmarkPut
 from bookmark_appliance.series_key import SeriesKey
-from bookmark_appliance.web.put_body import InvalidPut, parse_path_key, parse_put
+from bookmark_appliance.web.put_body import MAX_CHARACTERS, InvalidPut, parse_path_key, parse_put
 
 SITES = frozenset(("asura", "demonic"))
 
@@ -40,6 +40,14 @@ def test_the_longest_key_is_taken() -> None:
     assert parse_path_key("asura:" + "é" * 513) is None
 
 
+@pytest.mark.parametrize(("name", "most"), MAX_CHARACTERS.items())
+def test_a_text_has_a_longest_length(name: str, most: int) -> None:
+    """API-014: 64 kB in each title of one Reader's list took the service's memory."""
+    assert refusal("asura:one", json.dumps({name: "é" * (most + 1)}).encode()).startswith(f"{name}: ")
+    taken = put(**{name: "é" * most, "last_chapter_num": 1, "latest_chapter_num": 1})
+    assert getattr(taken, name) == "é" * most
+
+
 def test_an_unknown_site_is_refused() -> None:
     """API-013: names are compared as they are."""
     assert refusal("ASURA:one", b"{}") == "unknown site"
@@ -58,6 +66,7 @@ def test_an_unknown_site_is_refused() -> None:
         b'"text"',
         b"\xef\xbb\xbf{}",
         b'{"title":"\xff"}',
+        b'{"of_no_interest":"\xff"}',
         b'{"title":"\\ud800"}',
         b'{"title":"\\udc00"}',
         b'{"last_chapter_num":NaN}',

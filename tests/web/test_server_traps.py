@@ -2,9 +2,11 @@
 
 import gzip
 import json
+import resource
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
+import h11
 import pytest
 import trio
 import trio.testing
@@ -12,6 +14,7 @@ from quart import Quart, Response, request
 from quart_trio import QuartTrio
 
 from bookmark_appliance.web.app import create_app
+from bookmark_appliance.web.crowd import Crowd
 from bookmark_appliance.web.exchange import MAX_HEAD_BYTES, Exchange
 from bookmark_appliance.web.server import Limits, serve_web
 from tests.web.conftest import Web
@@ -86,6 +89,45 @@ async def test_garbage_ends_its_own_connection_at_most(app: Quart, garbage: byte
         assert (await (await server.connect()).ask(GET))[0] == 200
 
 
+@pytest.mark.parametrize("target", ["http://[/x", "http://a]b/x", "?", "x", "http://", "http://%5B@x/"])
+async def test_a_target_that_names_no_path_is_refused(web: Web, target: str, caplog: pytest.LogCaptureFixture) -> None:
+    """API-022, API-038: these were a 500 without a body, and a traceback each."""
+    async with serving(web.app) as server:
+        talk = await server.connect()
+        status, headers, body = await talk.ask(f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        assert (status, json.loads(body), headers["connection"]) == (400, {"error": "bad request"}, "close")
+        assert await talk.closed_by_server() == b""
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("method", ["POST", "HEAD"])
+async def test_a_body_of_two_lengths_is_refused(app: Quart, method: str, caplog: pytest.LogCaptureFixture) -> None:
+    """API-014, API-038: what a proxy in front takes for one request, we might take for two (RFC 9112 6.1)."""
+    async with serving(app) as server:
+        talk = await server.connect()
+        head = b"/read HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
+        await talk.send(method.encode() + b" " + head + b"0\r\n\r\n" + GET)
+        status, headers, _ = await talk.answer(method)
+        assert (status, headers["connection"]) == (400, "close")
+        assert await talk.closed_by_server() == b""
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("first", [b"POST /nope", b"GET /healthz", b"PUT /bookmarks/asura:one"])
+async def test_an_early_answer_comes_whole_before_a_pipelined_request(
+    web: Web, first: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """API-022: it was cut or lost, with a traceback, where a request followed a body that nobody had read."""
+    async with serving(web.app) as server:
+        for _ in range(20):
+            talk = await server.connect()
+            await talk.send(first + b" HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\naaaaa" + GET)
+            _, headers, body = await talk.answer(first.split()[0].decode())
+            assert len(body) == int(headers["content-length"]) > 0
+            await talk.stream.aclose()
+    assert not caplog.records
+
+
 async def test_a_connection_that_fails_is_logged_and_ends_alone(
     app: Quart, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,7 +138,7 @@ async def test_a_connection_that_fails_is_logged_and_ends_alone(
 
     async with serving(app) as server:
         with monkeypatch.context() as patch:
-            patch.setattr("bookmark_appliance.web.server._Http11.handle", fail)
+            patch.setattr("bookmark_appliance.web.server.Http11.handle", fail)
             talk = await server.connect()
             await talk.send(GET)
             with suppress(trio.BrokenResourceError):
@@ -150,6 +192,30 @@ async def test_a_request_in_flight_is_finished_at_shutdown(app: Quart) -> None:
         assert (await talk.answer())[2] == b"finished"
         assert await talk.closed_by_server() == b""
         with trio.fail_after(20):
+            await server.stopped.wait()
+
+
+async def test_a_request_behind_the_last_answer_does_not_hold_up_a_shutdown(app: Quart) -> None:
+    """OPS-007: it was never read, and its connection stood for the whole drain; the answer says that it ends."""
+    head = b"POST /read HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n"
+    app.config["BODY_TIMEOUT"] = 10
+    async with serving(app, Limits(drain=30)) as server:
+        talks = {await server.connect(): behind for behind in (b"", head + b"0123456789")}
+        for talk in talks:
+            assert (await talk.ask(head + b"0123456789", "POST"))[0] == 200
+            await talk.send(head + b"01234")
+        await trio.testing.wait_all_tasks_blocked(0.05)
+        server.shutdown.set()
+        await trio.testing.wait_all_tasks_blocked()
+        for talk, behind in talks.items():
+            await talk.send(b"56789" + behind)
+            status, headers, _ = await talk.answer("POST")
+            assert (status, headers["connection"]) == (200, "close")
+            with suppress(trio.BrokenResourceError):
+                await talk.send(head + b"0123456789")
+            assert await talk.closed_by_server() == b""
+            await talk.stream.aclose()
+        with trio.fail_after(5):
             await server.stopped.wait()
 
 
@@ -394,6 +460,60 @@ async def test_a_key_comes_over_the_socket_as_it_was_sent(web: Web) -> None:
         for target in ("/bookmarks/demonic%3AFoo%2527s", "http://x/bookmarks/demonic%3AFoo%2527s"):
             status, _, body = await talk.ask(f"PUT {target} HTTP/1.1\r\n{head}".encode(), "PUT")
             assert (status, json.loads(body)["key"]) == (200, "demonic:Foo%27s")
+
+
+async def test_who_finds_the_room_full_is_turned_away(app: Quart, caplog: pytest.LogCaptureFixture) -> None:
+    """API-038: idle sockets took every descriptor, and accepting failed with a traceback ten times a second."""
+    async with serving(app, crowd=Crowd(most=3)) as server:
+        inside = [await server.connect() for _ in range(3)]
+        for talk in inside:
+            assert (await talk.ask(GET))[0] == 200
+        for _ in range(5):
+            assert await (await server.connect()).closed_by_server() == b""
+        assert (await inside[0].ask(GET))[0] == 200
+        assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+            "3 connections are open, the most there may be: new ones are closed"
+        ]
+        await inside[0].stream.aclose()
+        with trio.fail_after(5):
+            status = 0
+            while status != 200:
+                talk = await server.connect()
+                with suppress(h11.RemoteProtocolError, trio.BrokenResourceError):
+                    status = (await talk.ask(GET))[0]
+
+
+def test_the_room_leaves_files_to_others() -> None:
+    """API-038: three quarters of what this process may open, which is raised where it is low."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (512, before[1]))
+        most = Crowd.of_this_process().most
+        soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        assert 512 < soft <= before[1]
+        assert most == min(2_000, soft * 3 // 4)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+async def test_two_credentials_are_none(web: Web) -> None:
+    """API-002: which of the two counts is nothing to guess."""
+    line = f"Authorization: Bearer {web.reader.credential}\r\n"
+    async with serving(web.app) as server:
+        talk = await server.connect()
+        for lines, expected in ((line, 200), (line * 2, 401), (line + "Authorization: Basic x\r\n", 401)):
+            assert (await talk.ask(f"GET /bookmarks HTTP/1.1\r\nHost: x\r\n{lines}\r\n".encode()))[0] == expected
+
+
+async def test_a_path_that_only_looks_like_a_bookmark_is_none(web: Web) -> None:
+    """API-032, API-047: DELETE told 204 and had deleted nothing, PUT wrote another key."""
+    await web.reader.put("asura:one")
+    for target in ("//bookmarks/asura:one", "/bookmarks%2Fasura:one", "/bookmarks%2Fzz/asura:two"):
+        for method in ("DELETE", "PUT"):
+            body = b"{}" if method == "PUT" else None
+            assert (await web.reader.ask(method, target, body)).status_code == 404
+            assert (await web.nobody.ask(method, target, body)).status_code == 401
+    assert [row["key"] for row in await web.reader.list()] == ["asura:one"]
 
 
 async def test_a_server_that_can_accept_no_more_is_fatal(app: Quart, monkeypatch: pytest.MonkeyPatch) -> None:
