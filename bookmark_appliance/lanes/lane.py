@@ -194,6 +194,8 @@ class Lane:
         while (left := moment - self._clock.now_ms()) > 0:
             with trio.move_on_after(min(left, LONGEST_LOOK_MS) / SECOND_MS):
                 await self._nudged.wait()
+            if self._clock.now_ms() >= moment:
+                return
             self._nudged = trio.Event()  # before the rows are read: what is told from here on ends the next wait
             moment = min(moment, await self._next_run(Gap(0, clamped=False)))
 
