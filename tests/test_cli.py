@@ -416,6 +416,8 @@ def test_an_interrupted_command_is_exit_130(tmp_path: Path) -> None:
     """CFG-001: INTERFACE.md, exit codes; asked of a command that waits for a body that never comes."""
     body = tmp_path / "body"
     os.mkfifo(body)
+    # A shell that runs us in the background has us ignore it, and our children with us.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     process = a_process("probe", "asura", "https://asurascans.com/comics/a", "--file", str(body))
     with process, body.open("wb"):  # opened once the command has opened its end
         out, err = interrupted(process)
