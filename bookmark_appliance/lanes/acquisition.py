@@ -10,7 +10,6 @@ from bookmark_appliance.clock import SECOND_MS, Clock
 from bookmark_appliance.database import DATABASE_ERRORS, Database
 from bookmark_appliance.lanes.address_gate import fetchable
 from bookmark_appliance.lanes.gates import Declined, bounded, first_gate
-from bookmark_appliance.lanes.outcome import Outcome
 from bookmark_appliance.lanes.reading_decision import READABLE
 from bookmark_appliance.lanes.recording import record_reading
 from bookmark_appliance.lanes.request_slots import RequestSlots
@@ -18,7 +17,7 @@ from bookmark_appliance.lanes.routing import Route
 from bookmark_appliance.lanes.series_read import SeriesRead, SeriesReader, log_read
 from bookmark_appliance.lanes.site import Site
 from bookmark_appliance.series_key import SeriesKey
-from bookmark_appliance.store.lane_rows import lane_row, mark_browser_lost
+from bookmark_appliance.store.lane_rows import lane_row
 from bookmark_appliance.store.series import (
     ACQUISITION_CLAIM_MS,
     StoredSeries,
@@ -112,5 +111,3 @@ class Acquirer:
             recorded = await record_reading(connection, key, read, asked, now)
             if read.judgement.outcome in READABLE and not recorded.overtaken:
                 await stamp_checked(connection, key, now)
-            elif read.judgement.outcome is Outcome.UNREACHABLE:
-                await mark_browser_lost(connection, now)

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bookmark_appliance.clock import DAY_MS, MINUTE_MS
+from bookmark_appliance.lanes.judgement import MAX_RETRY_AFTER_MS
 from bookmark_appliance.lanes.routing import Route, route
 from bookmark_appliance.lanes.site import Site
 from bookmark_appliance.store.due import DueSeries
 from bookmark_appliance.store.lane_rows import LaneRow
 
 SHORTEST_BACKOFF_MS = 15 * MINUTE_MS
-LONGEST_BACKOFF_MS = DAY_MS
+LONGEST_BACKOFF_MS = MAX_RETRY_AFTER_MS
 LONGEST_PAUSE_MS = DAY_MS
 
 BROWSER_DOWN_MS = 15 * MINUTE_MS

@@ -18,7 +18,6 @@ from bookmark_appliance.lanes.site import Site
 from bookmark_appliance.lanes.supervision import last_word
 from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.store.due import StampedSeries, stamp_if_due
-from bookmark_appliance.store.lane_rows import mark_browser_lost
 from bookmark_appliance.store.series import give_back_stamp
 
 RECORD_SECONDS = 5.0
@@ -119,8 +118,6 @@ class Poller:
             recorded = await record_reading(connection, key, read, stamp.series, now)
             if recorded.overtaken:
                 await give_back_stamp(connection, key, stamp.at, stamp.series.checked_at)
-            if outcome is Outcome.UNREACHABLE:
-                await mark_browser_lost(connection, now)
         if not recorded.overtaken:
             try:
                 async with self._database.connection() as connection:

@@ -16,6 +16,7 @@ from bookmark_appliance.lanes.reading_decision import (
 from bookmark_appliance.lanes.refusals import note_answer
 from bookmark_appliance.lanes.series_read import SeriesRead
 from bookmark_appliance.series_key import SeriesKey
+from bookmark_appliance.store.lane_rows import mark_browser_lost
 from bookmark_appliance.store.page_validators import forget_reading, keep_reading
 from bookmark_appliance.store.series import StoredSeries, apply_change, clear_failure, lock_series, record_failure
 from bookmark_appliance.store.sightings import lock_judged, record_agreement, record_contradiction
@@ -45,6 +46,8 @@ async def record_reading(
     Failure rows are the Poll's alone (record_failing).
     """
     backed_off = await note_answer(connection, key.site, read.judgement, now_ms)
+    if read.judgement.outcome is Outcome.UNREACHABLE:
+        await mark_browser_lost(connection, now_ms)
     stored = await lock_series(connection, key)
     if stored is None or overtaken(asked, stored):
         return Recorded(backed_off, overtaken=True)
