@@ -8,6 +8,7 @@ make_reader          adds a Reader to an open connection
 owner_discord_id     the owner's id in `database`; token_key the key that credentials there are derived from
 """
 
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from uuid import uuid4
 
@@ -18,6 +19,7 @@ from psycopg.conninfo import make_conninfo
 
 from bookmark_appliance.database import Database, open_database
 from bookmark_appliance.embedded_postgres import EmbeddedPostgres
+from bookmark_appliance.log import PACKAGE
 from bookmark_appliance.postgres.migrations import migrate
 from bookmark_appliance.postgres.trio_connection import TrioConnection
 from bookmark_appliance.secret import Secret
@@ -47,6 +49,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     others = [item for item in items if "simulated_days" not in item.nodeid]
     half = len(items) // 2 - len(days[::2])
     items[:] = days[::2] + others[:half] + days[1::2] + others[half:]
+
+
+@pytest.fixture(autouse=True)
+def logging_as_it_was_found() -> Iterator[None]:
+    """Whoever sets up logging in this process, the next test begins as the first one did."""
+    root, ours = logging.getLogger(), logging.getLogger(PACKAGE)
+    before = root.handlers[:], root.level, ours.level, logging.raiseExceptions
+    yield
+    root.handlers[:], root.level, ours.level, logging.raiseExceptions = before
+    logging.captureWarnings(False)
 
 
 @pytest.fixture(scope="session")

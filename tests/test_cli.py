@@ -1,5 +1,4 @@
 import json
-import logging
 import os
 import re
 import signal
@@ -23,17 +22,12 @@ TOKEN_KEY = "a token key of more than thirty-two characters"
 
 
 @pytest.fixture(autouse=True)
-def quiet_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """An empty environment and working folder; logging as it was found."""
+def quiet_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty environment and working folder."""
     for key in list(os.environ):
         if key not in ("PATH", "HOME"):
             monkeypatch.delenv(key)
     monkeypatch.chdir(tmp_path)
-    root, ours = logging.getLogger(), logging.getLogger("bookmark_appliance")
-    before = root.handlers[:], root.level, ours.level, logging.raiseExceptions
-    yield
-    root.handlers[:], root.level, ours.level, logging.raiseExceptions = before
-    logging.captureWarnings(False)
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 import io
 import json
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -13,16 +12,6 @@ from bookmark_appliance.secret import Secret
 
 NOON_UTC = 1_786_536_000.0
 """2026-08-12 12:00:00 UTC, in unix seconds."""
-
-
-@pytest.fixture
-def root_logger() -> Iterator[None]:
-    """Leave logging as it was found."""
-    root, ours = logging.getLogger(), logging.getLogger("bookmark_appliance")
-    before = root.handlers[:], root.level, ours.level, logging.raiseExceptions
-    yield
-    root.handlers[:], root.level, ours.level, logging.raiseExceptions = before
-    logging.captureWarnings(False)
 
 
 def logged(*arguments: object, level: int = logging.INFO, name: str = "lanes.asura", **environ: str) -> str:
@@ -48,7 +37,6 @@ def test_a_text_line_has_time_level_room_and_message(zone: str, time: str) -> No
     assert TextFormatter(ZoneInfo(zone)).format(record) == f"{time} INFO lanes.asura read 3"
 
 
-@pytest.mark.usefixtures("root_logger")
 def test_json_lines_are_for_machines() -> None:
     """CFG-001: LOG_FORMAT"""
     fields = json.loads(logged("read %s", "a\nb", LOG_FORMAT="json", API_TZ="Asia/Jakarta"))
@@ -56,7 +44,6 @@ def test_json_lines_are_for_machines() -> None:
     assert fields == {"level": "info", "logger": "lanes.asura", "message": "read a\\nb"}
 
 
-@pytest.mark.usefixtures("root_logger")
 @pytest.mark.parametrize("format_", ["text", "json"])
 @pytest.mark.parametrize(
     "hostile",
@@ -79,7 +66,6 @@ def test_a_hostile_title_cannot_begin_a_line(format_: str, hostile: str) -> None
     assert all(character.isprintable() for character in line[:-1])
 
 
-@pytest.mark.usefixtures("root_logger")
 def test_a_traceback_stays_with_its_record() -> None:
     """OPS-001: in text its lines are indented, whatever the error says; in JSON they are a field."""
     stream = io.StringIO()
@@ -107,7 +93,6 @@ SECRETS = {
 }
 
 
-@pytest.mark.usefixtures("root_logger")
 @pytest.mark.parametrize("format_", ["text", "json"])
 @pytest.mark.parametrize("secret", [*SECRETS.values(), "db%21password", "db!password"])
 def test_no_secret_reaches_the_log(format_: str, secret: str) -> None:
@@ -127,7 +112,6 @@ def test_no_secret_reaches_the_log(format_: str, secret: str) -> None:
     assert secret not in lines
 
 
-@pytest.mark.usefixtures("root_logger")
 @pytest.mark.parametrize(
     ("threshold", "level", "heard"),
     [
@@ -144,7 +128,6 @@ def test_the_level_is_ours(threshold: str, level: int, heard: bool) -> None:
     assert bool(logged("message", level=level, LOG_LEVEL=threshold)) == heard
 
 
-@pytest.mark.usefixtures("root_logger")
 @pytest.mark.parametrize("name", ["httpx", "httpcore.http11", "hypercorn.error", "hypercorn.access", "quart.app"])
 def test_other_packages_speak_only_from_warning_on(name: str) -> None:
     """CFG-008: httpx tells at INFO the addresses that it asks, the webhook's among them."""
@@ -156,7 +139,6 @@ def test_other_packages_speak_only_from_warning_on(name: str) -> None:
     assert f"WARNING {name} loud" in stream.getvalue()
 
 
-@pytest.mark.usefixtures("root_logger")
 def test_logging_can_be_set_up_again_without_doubling_lines() -> None:
     """OPS-001"""
     logged("once")
