@@ -15,7 +15,7 @@ from bookmark_appliance.lanes.address_gate import fetchable
 from bookmark_appliance.lanes.fault_watch import FaultWatch
 from bookmark_appliance.lanes.lane import Lane
 from bookmark_appliance.lanes.lane_keeper import keep_lanes
-from bookmark_appliance.lanes.page import FetcherUnavailable
+from bookmark_appliance.lanes.page_errors import FetcherUnavailable
 from bookmark_appliance.lanes.page_fetcher import PageFetcher
 from bookmark_appliance.lanes.request_slots import RequestSlots
 from bookmark_appliance.lanes.series_read import SeriesReader

@@ -14,11 +14,12 @@ from bookmark_appliance.config import Settings
 from bookmark_appliance.lanes.address_gate import fetchable
 from bookmark_appliance.lanes.judgement import judge_page
 from bookmark_appliance.lanes.outcome import Outcome
-from bookmark_appliance.lanes.page import MAX_BODY_BYTES, FetcherUnavailable, Page
+from bookmark_appliance.lanes.page_errors import FetcherUnavailable
 from bookmark_appliance.lanes.page_fetcher import PageFetcher
 from bookmark_appliance.lanes.routing import route
 from bookmark_appliance.lanes.series_read import UNFETCHABLE, SeriesRead, SeriesReader
 from bookmark_appliance.lanes.site import Site
+from bookmark_appliance.page import MAX_BODY_BYTES, Page
 
 PAUSE_SECONDS = 1.0
 """Before each request: a Site is asked once a second at most (LANE-056), and a probe has no database to ask."""

@@ -8,9 +8,9 @@ from bookmark_appliance.clock import DAY_MS, SECOND_MS
 from bookmark_appliance.lanes.address_gate import fetchable
 from bookmark_appliance.lanes.challenge import is_challenge
 from bookmark_appliance.lanes.outcome import Judgement, Outcome
-from bookmark_appliance.lanes.page import Page
 from bookmark_appliance.lanes.site import MissingSeries, RefusingBody, Site, UnreadableBody
 from bookmark_appliance.lanes.tags import Markup
+from bookmark_appliance.page import Page
 
 MAX_RETRY_AFTER_MS = DAY_MS
 """A refusing Site is asked again within a day, whatever it says (LANE-022)."""

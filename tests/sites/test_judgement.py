@@ -6,10 +6,10 @@ from bookmark_appliance.clock import DAY_MS, MINUTE_MS, SECOND_MS
 from bookmark_appliance.lanes.challenge import arrived, is_challenge
 from bookmark_appliance.lanes.judgement import judge_page
 from bookmark_appliance.lanes.outcome import Judgement, Outcome
-from bookmark_appliance.lanes.page import Page
 from bookmark_appliance.lanes.site import NOTHING_READ
 from bookmark_appliance.lanes.sites import SITES
 from bookmark_appliance.lanes.tags import Markup
+from bookmark_appliance.page import Page
 
 URL = "https://asurascans.com/comics/glass-tide-4be1c07a"
 BODY = b'<a href="/comics/glass-tide/chapter/41">x</a>'
