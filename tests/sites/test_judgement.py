@@ -115,12 +115,12 @@ def test_an_address_beyond_the_gate_is_unfetchable_whatever_the_answer() -> None
 def test_a_challenge_is_known_by_its_scripts_alone(body: str, challenge: bool) -> None:
     """SITE-039, BRO-008."""
     assert is_challenge(Markup(body)) is challenge
-    assert arrived(body) is not challenge
+    assert arrived(Page(200, {}, body.encode(), "")) is not challenge
 
 
 def test_an_empty_tab_has_not_arrived() -> None:
     """BRO-008."""
-    assert not arrived(" \n")
+    assert not arrived(Page(200, {}, b" \n", ""))
 
 
 @pytest.mark.parametrize(
