@@ -7,8 +7,9 @@ so they are set through its binding; the tests run all three.
 import io
 import re
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +23,8 @@ from bookmark_appliance.page import Page
 
 MAX_HEADER_BYTES: Final = 64 * 1024
 """Of one answer, interim answers and trailers included; curl's own limit is 300 kB."""
+
+HTTPS_PORT: Final = 443
 
 _ENCODINGS: Final = "gzip, deflate, br, zstd"
 """As Chrome sends it. Set again, because the profile alone only asks for them and does not decompress."""
@@ -51,7 +54,7 @@ class CurlClient:
         connections = ffi.NULL
         for host, (address, port) in connect_to.items():
             to = f"[{address}]" if ":" in address else address
-            connections = lib.curl_slist_append(connections, f"{host}:443:{to}:{port}".encode())
+            connections = lib.curl_slist_append(connections, f"{host}:{HTTPS_PORT}:{to}:{port}".encode())
         self._connections = ffi.gc(connections, lib.curl_slist_free_all)
         try:
             with self.open("localhost", {}, 0):
@@ -60,14 +63,20 @@ class CurlClient:
             raise FetcherUnavailable(str(error)) from error
 
     @contextmanager
-    def open(self, host: str, headers: Mapping[str, str], body_limit: int) -> Iterator["Transfer"]:
-        """Requests to `https://<host>`, one after another, that share their cookies; `headers` go out with each."""
-        transfer = Transfer(body_limit)
+    def open(
+        self, host: str, headers: Mapping[str, str], body_limit: int, addresses: Collection[str] = ()
+    ) -> Iterator["Transfer"]:
+        """Requests to `https://<host>`, one after another, that share their cookies; `headers` go out with each.
+
+        With `addresses` nothing is looked up, and nothing is asked of any other; without, the name is looked up anew.
+        """
+        transfer = Transfer(body_limit, addresses)
         try:
             if transfer.easy.impersonate(self._profile) != 0:
                 raise CurlError(f"browser profile {self._profile!r} is unknown to this curl_cffi")
             for option, value in (
-                (CurlOpt.URL, f"https://{host}/"),
+                (CurlOpt.URL, f"https://{host}:{HTTPS_PORT}/"),
+                (CurlOpt.RESOLVE, [f"{host}:{HTTPS_PORT}:{','.join(addresses)}"] if addresses else []),
                 (CurlOpt.PROTOCOLS_STR, "https"),
                 (CurlOpt.FOLLOWLOCATION, 0),
                 (CurlOpt.FORBID_REUSE, 1),  # a kept connection may die while a hop waits for its turn
@@ -88,13 +97,14 @@ class CurlClient:
 class Transfer:
     """See `CurlClient.open`. Not for two tasks at once."""
 
-    def __init__(self, body_limit: int) -> None:
+    def __init__(self, body_limit: int, addresses: Collection[str]) -> None:
         self.easy = Curl()
         self._multi = CurlMulti()
+        self._addresses = {ip_address(address) for address in addresses}
         self._body_limit = body_limit
         self._intake = _Intake(body_limit)
         self._asked = False
-        self._before_request = ffi.callback("int(void *, char *, char *, int, int)", self._allow_one)
+        self._before_request = ffi.callback("int(void *, char *, char *, int, int)", self._allow_one, error=_ABORT)
         self.easy.setopt(CurlOpt.HEADERFUNCTION, lambda line: self._intake.take_header(line))
         self.easy.setopt(CurlOpt.WRITEFUNCTION, lambda chunk: self._intake.take_body(chunk))
         self.set_pointer(CurlOpt.PREREQFUNCTION, self._before_request)
@@ -104,7 +114,9 @@ class Transfer:
         if code := lib._curl_easy_setopt(self.easy._curl, option, pointer):
             raise CurlError(f"curl refused {option.name} ({code})")
 
-    def _allow_one(self, *_: Any) -> int:
+    def _allow_one(self, _: Any, peer: Any, *__: Any) -> int:
+        if self._addresses and ip_address(ffi.string(peer).decode()) not in self._addresses:
+            return _ABORT
         # Up to five times curl asks again by itself, at once: after REFUSED_STREAM for one.
         allowed, self._asked = not self._asked, True
         return _GO_ON if allowed else _ABORT

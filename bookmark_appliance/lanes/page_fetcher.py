@@ -4,7 +4,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin
 
 import trio
@@ -12,6 +12,9 @@ import trio
 from bookmark_appliance.lanes.page_errors import FetcherUnavailable, TransportFailure, Unfetchable
 from bookmark_appliance.lanes.site import Site
 from bookmark_appliance.page import MAX_BODY_BYTES, Page
+
+if TYPE_CHECKING:
+    from bookmark_appliance.lanes.curl_transfer import CurlClient
 
 PROFILE: Final = "chrome152"
 """One exact profile: TLS, HTTP/2 and headers of that Chrome, its user agent among them. The bare alias `chrome` moves
@@ -22,7 +25,7 @@ FETCH_SECONDS: Final = 30.0
 
 MAX_REDIRECTS: Final = 5
 
-_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -45,12 +48,7 @@ class PageFetcher:
         """
         self._fetchable = fetchable
         self._fetch_seconds = fetch_seconds
-        try:
-            # Here, not above: where its binary can't be loaded the appliance still starts.
-            from bookmark_appliance.lanes.curl_transfer import CurlClient
-        except ImportError as error:
-            raise FetcherUnavailable(str(error)) from error
-        self._client = CurlClient(profile, ca_file, connect_to)
+        self._client = browser_like_client(connect_to, ca_file, profile)
 
     async def fetch(
         self,
@@ -81,12 +79,24 @@ class PageFetcher:
                     raise TransportFailure("no answer in time")
                 seconds_left = max(0, seconds_left - (trio.current_time() - started))
                 location = page.headers.get("location")
-                if page.status not in _REDIRECTS or location is None:
+                if page.status not in REDIRECTS or location is None:
                     return page
                 address = resolve(address, location)
                 if not self._fetchable(site, address):
                     raise TransportFailure("redirected elsewhere")
         raise TransportFailure("redirected too often")
+
+
+def browser_like_client(
+    connect_to: Mapping[str, tuple[str, int]], ca_file: Path | None, profile: str = PROFILE
+) -> "CurlClient":
+    """The client behind every plain fetch, of pages and of covers. Raises FetcherUnavailable."""
+    try:
+        # Here, not above: where its binary can't be loaded the appliance still starts.
+        from bookmark_appliance.lanes.curl_transfer import CurlClient
+    except ImportError as error:
+        raise FetcherUnavailable(str(error)) from error
+    return CurlClient(profile, ca_file, connect_to)
 
 
 def resolve(base: str, location: str) -> str:

@@ -1,0 +1,1 @@
+"""Covers: how an image is got, checked, kept and served."""

@@ -1,0 +1,182 @@
+"""Rows and files of covers, written and reclaimed together."""
+
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from bookmark_appliance.covers.cover_files import relative_path
+from bookmark_appliance.covers.cover_keeper import CoverKeeper, Difference
+from bookmark_appliance.database import Database
+from bookmark_appliance.store.covers import RECLAIM_LOCK
+from bookmark_appliance.store.owner_acts import Removal
+from tests.covers.shelf import KEY, OTHER, SOURCE, Shelf, picture
+
+
+@pytest.fixture
+async def shelf(database: Database, tmp_path: Path) -> Shelf:
+    """An empty one, and two Series without covers."""
+    shelf = Shelf(database, tmp_path)
+    await shelf.add_series(KEY, OTHER)
+    return shelf
+
+
+async def test_a_cover_is_a_file_a_row_and_a_series_that_points_at_it(shelf: Shelf) -> None:
+    """COV-016, COV-017, COV-018: the address is the SHA-256 of the bytes, in the row no byte; it survives reopening."""
+    address = await shelf.keep(picture("a"))
+    assert await shelf.sql("SELECT * FROM covers") == [(address, relative_path(address), "image/jpeg")]
+    assert await shelf.sql("SELECT cover, cover_address FROM series WHERE site = 'asura'") == [(SOURCE, address)]
+    assert shelf.stored() == {f"{address[:2]}/{address[2:4]}/{address}"}
+    found = await Shelf(shelf.database, shelf.folder).keeper.open(address)
+    assert found is not None
+    with found.file as file:
+        assert (file.read(0, 99_999), found.content_type) == (picture("a").body, "image/jpeg")
+
+
+async def test_the_second_ordinary_writer_loses_and_leaves_nothing(shelf: Shelf) -> None:
+    """COV-015, COV-031: only a Series without an address takes one; what lost is reclaimed."""
+    first = await shelf.keep(picture("a"))
+    await shelf.keep(picture("b"))
+    assert await shelf.address() == first
+    assert await shelf.rows() == {first}
+    assert shelf.stored() == {relative_path(first)}
+
+
+async def test_a_forced_write_replaces_and_the_old_object_goes(shelf: Shelf) -> None:
+    """COV-014, COV-031: blank is filled, the same bytes change nothing, new ones replace what is reclaimed then."""
+    first = await shelf.keep(picture("a"), replaces=True)
+    await shelf.keep(picture("a"), replaces=True)
+    assert (await shelf.address(), await shelf.rows()) == (first, {first})
+    second = await shelf.keep(picture("b"), replaces=True, source="https://new.example/b.webp")
+    assert (await shelf.address(), await shelf.rows()) == (second, {second})
+    assert shelf.stored() == {relative_path(second)}
+    assert await shelf.sql("SELECT cover FROM series WHERE site = 'asura'") == [("https://new.example/b.webp",)]
+
+
+async def test_what_another_series_points_at_is_not_reclaimed(shelf: Shelf) -> None:
+    """COV-031: two Series share one object; it goes with the last of them, and all that was made of it."""
+    address = await shelf.keep(picture("a"))
+    await shelf.keep(picture("a"), OTHER)
+    shelf.files.install(f"{address}.w240.webp", b"small")
+    await shelf.keep(picture("b"), replaces=True)
+    assert address in await shelf.rows()
+    await shelf.keep(picture("b"), OTHER, replaces=True)
+    assert shelf.stored() == {relative_path(str(await shelf.address(OTHER)))}
+
+
+async def test_a_cover_of_a_series_that_has_gone_is_reclaimed(shelf: Shelf) -> None:
+    """COV-031: removed while its cover was fetched."""
+    await shelf.sql("DELETE FROM series")
+    await shelf.keep(picture("a"))
+    assert (await shelf.rows(), shelf.stored()) == (set(), set())
+
+
+async def test_an_object_under_the_old_address_is_adopted(shelf: Shelf) -> None:
+    """COV-011, COV-016: stored under the hash of its source; only where both row and file are, and nothing is blank."""
+    old = sha256(SOURCE.encode()).hexdigest()
+    assert not await shelf.keeper.adopt(KEY, SOURCE)
+    await shelf.sql("INSERT INTO covers VALUES (%s, %s, 'image/jpeg')", old, relative_path(old))
+    assert not await shelf.keeper.adopt(KEY, SOURCE), "there is no file"
+    shelf.files.install(old, picture("old").body)
+    assert await shelf.keeper.adopt(KEY, SOURCE)
+    assert await shelf.address() == old
+    new = await shelf.keep(picture("new"), OTHER)
+    assert not await shelf.keeper.adopt(OTHER, SOURCE)
+    assert await shelf.address(OTHER) == new
+
+
+async def test_a_file_that_is_missing_is_noticed_and_cleared(shelf: Shelf, caplog: pytest.LogCaptureFixture) -> None:
+    """COV-011, COV-028: from every Series, so that their next Polls heal them; the row goes too."""
+    address = await shelf.keep(picture("a"))
+    await shelf.keep(picture("a"), OTHER)
+    shelf.files.path(address).unlink()
+    assert await shelf.keeper.open(address) is None
+    assert [await shelf.address(key) for key in (KEY, OTHER)] == ["", ""]
+    assert await shelf.rows() == set()
+    assert "asura:one, comix:two" in caplog.text
+    await shelf.keep(picture("a"))
+    found = await shelf.keeper.open(address)
+    assert found is not None
+    with found.file:
+        pass
+
+
+async def test_a_removed_series_takes_its_cover_along(shelf: Shelf) -> None:
+    """SER-019: one that is held keeps it."""
+    await shelf.keep(picture("a"))
+    await shelf.sql(
+        "INSERT INTO bookmarks (reader_id, site, series_id, updated_at) SELECT id, 'asura', 'one', 1 FROM readers"
+    )
+    assert await shelf.keeper.remove_series(KEY) is Removal.HELD
+    assert len(shelf.stored()) == 1
+    await shelf.sql("DELETE FROM bookmarks")
+    assert await shelf.keeper.remove_series(KEY) is Removal.DONE
+    assert (await shelf.rows(), shelf.stored()) == (set(), set())
+    assert await shelf.keeper.remove_series(KEY) is Removal.UNKNOWN
+
+
+async def test_a_reclaim_that_fails_is_logged_and_made_up_for(shelf: Shelf, caplog: pytest.LogCaptureFixture) -> None:
+    """SER-019: the removal stands; row and file stay together, and go with the next reclaim."""
+    address = await shelf.keep(picture("a"))
+    obstacle = shelf.files.path(f"{address}.w240.webp")
+    obstacle.mkdir()
+    assert await shelf.keeper.remove_series(KEY) is Removal.DONE
+    assert f"cover {address} is not reclaimed" in caplog.text
+    assert (await shelf.rows(), shelf.stored()) == ({address}, {relative_path(address)})
+    obstacle.rmdir()
+    await shelf.keeper.reclaim("00" * 32)
+    assert (await shelf.rows(), shelf.stored()) == (set(), set())
+
+
+async def test_a_backup_holds_reclaim_off(shelf: Shelf) -> None:
+    """COV-031: whoever has the lock alone finds every file where its row says; what was put off is done later."""
+    first = await shelf.keep(picture("a"))
+    async with shelf.database.transaction() as backup:
+        await backup.execute("SELECT pg_advisory_xact_lock(%s)", (RECLAIM_LOCK,))
+        second = await shelf.keep(picture("b"), replaces=True)
+        assert await shelf.rows() == {first, second}
+        assert len(shelf.stored()) == 2
+    await shelf.keep(picture("a"), OTHER)
+    await shelf.keep(picture("c"), replaces=True)
+    assert first in await shelf.rows(), "somebody points at it again"
+    assert second not in await shelf.rows()
+
+
+async def test_database_and_folder_are_compared(shelf: Shelf) -> None:
+    """COV-017, OPS-009: rows without files and files without rows; renditions have an owner."""
+    kept, lost = await shelf.keep(picture("a")), await shelf.keep(picture("b"), OTHER)
+    shelf.files.install(f"{kept}.w240.webp", b"small")
+    (shelf.files.path(kept).parent / ".new-1").touch()
+    shelf.files.path(lost).unlink()
+    stray = "ab" * 32
+    shelf.files.install(stray, b"x")
+    shelf.files.install(f"{stray}.w240.webp", b"x")
+    misplaced = shelf.files.path(kept).with_name("readme")
+    misplaced.touch()
+    async_list = [difference async for difference in shelf.keeper.compare()]
+    assert sorted(async_list, key=lambda difference: difference.path) == sorted(
+        (
+            Difference(relative_path(lost), has_row=True),
+            Difference(relative_path(stray), has_row=False),
+            Difference(relative_path(f"{stray}.w240.webp"), has_row=False),
+            Difference(str(misplaced.relative_to(shelf.folder)), has_row=False),
+        ),
+        key=lambda difference: difference.path,
+    )
+
+
+async def test_install_and_reclaim_of_the_same_bytes_take_turns(shelf: Shelf) -> None:
+    """COV-031: two processes; whatever the order, a Series never points at what has gone."""
+    import trio
+
+    other = CoverKeeper(shelf.database, shelf.files)
+    for _ in range(20):
+        address = await shelf.keep(picture("a"), replaces=True)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(shelf.keep, picture("b"))
+            nursery.start_soon(lambda: shelf.keeper.keep(KEY, picture("b"), source=SOURCE, replaces=True))
+            nursery.start_soon(lambda: other.keep(OTHER, picture("a"), source=SOURCE, replaces=True))
+        assert await shelf.address(OTHER) == address
+        assert shelf.files.exists(address)
+        await shelf.keep(picture("c"), OTHER, replaces=True)
+        assert shelf.files.exists(str(await shelf.address(KEY)))
