@@ -9,8 +9,11 @@ import trio
 
 from bookmark_appliance.clock import HOUR_MS, SECOND_MS, SystemClock
 from bookmark_appliance.config import Settings
+from bookmark_appliance.covers.cover_files import CoverFiles
+from bookmark_appliance.covers.cover_keeper import CoverKeeper
+from bookmark_appliance.covers.cover_worker import CoverWorker
 from bookmark_appliance.database import DatabaseUnavailable
-from bookmark_appliance.fetchers import browser_fetcher, plain_fetcher
+from bookmark_appliance.fetchers import browser_fetcher, cover_fetcher, plain_fetcher
 from bookmark_appliance.lanes.acquisition import Acquirer
 from bookmark_appliance.lanes.fault_watch import FaultWatch
 from bookmark_appliance.lanes.lane import Lane
@@ -83,9 +86,12 @@ async def _run_parts(storage: Storage, shutdown: Shutdown) -> None:
     host, port = listeners[0].socket.getsockname()[:2]
     settings = settings.bound_to(port)
     slots = RequestSlots(database, clock)
-    reader = SeriesReader(clock, plain_fetcher(settings), browser_fetcher(settings))
+    browser = browser_fetcher(settings)
+    reader = SeriesReader(clock, plain_fetcher(settings), browser)
+    keeper = CoverKeeper(database, CoverFiles(settings.cover_dir))
+    covers = CoverWorker(SITES, keeper, slots, cover_fetcher(settings), browser.fetch_image if browser else None)
     faults = FaultWatch(database, SITES, browser_configured=reader.has(Route.BROWSER))
-    acquirer = Acquirer(SITES, database, reader, slots, clock)
+    acquirer = Acquirer(SITES, database, reader, slots, clock, covers.take)
     app = create_app(
         WebContext(
             database=database,
@@ -100,8 +106,9 @@ async def _run_parts(storage: Storage, shutdown: Shutdown) -> None:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(_end_with_database, storage)
         nursery.start_soon(contain, "acquirer", acquirer.run)
+        nursery.start_soon(contain, "covers", covers.run)
         if settings.latest_chapter_poll_enabled:
-            lanes = [Lane(site, database, reader, slots, faults, clock) for site in SITES.values()]
+            lanes = [Lane(site, database, reader, slots, faults, clock, covers.take) for site in SITES.values()]
             log.info(
                 "%d lanes, rest %dh, gap %ds",
                 len(lanes),

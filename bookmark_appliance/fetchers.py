@@ -1,13 +1,18 @@
 """The ways to a page that this machine and its settings allow; one that can't be built is said loudly and left out."""
 
 import logging
+from typing import TYPE_CHECKING
 
 from bookmark_appliance.config import Settings
+from bookmark_appliance.covers.cover_fetcher import CoverFetcher
 from bookmark_appliance.lanes.address_gate import fetchable
 from bookmark_appliance.lanes.page_errors import FetcherUnavailable
 from bookmark_appliance.lanes.page_fetcher import PageFetcher
 from bookmark_appliance.lanes.series_read import Fetcher
 from bookmark_appliance.lanes.sites import SITES
+
+if TYPE_CHECKING:
+    from bookmark_appliance.lanes.browser_fetcher import BrowserFetcher
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +26,15 @@ def plain_fetcher(settings: Settings) -> Fetcher | None:
         return None
 
 
-def browser_fetcher(settings: Settings) -> Fetcher | None:
+def cover_fetcher(settings: Settings) -> CoverFetcher | None:
+    """None where the plain client can't be built; `plain_fetcher` has said why."""
+    try:
+        return CoverFetcher(settings.site_connect_to, settings.site_ca_file)
+    except FetcherUnavailable:
+        return None
+
+
+def browser_fetcher(settings: Settings) -> "BrowserFetcher | None":
     """None where no browser is configured, or its client can't be built: the same as unset (CFG-007, OPS-005)."""
     if settings.browser_ws_url is None:
         return None

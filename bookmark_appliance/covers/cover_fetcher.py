@@ -14,7 +14,7 @@ import trio
 
 from bookmark_appliance.covers.image_type import MAX_IMAGE_BYTES, CoverRefused, Image, checked_image
 from bookmark_appliance.covers.public_address import public
-from bookmark_appliance.lanes.page import Page, TransportFailure
+from bookmark_appliance.lanes.page_errors import TransportFailure
 from bookmark_appliance.lanes.page_fetcher import (
     FETCH_SECONDS,
     MAX_REDIRECTS,
@@ -23,6 +23,7 @@ from bookmark_appliance.lanes.page_fetcher import (
     resolve,
 )
 from bookmark_appliance.lanes.series_read import BeforeRequest
+from bookmark_appliance.page import Page
 
 _ADDRESS: Final = re.compile(
     r"(?i:https)://(?P<host>[A-Za-z0-9.-]{1,253})(?::443)?(?:[/?#][^\x00-\x20\x7f-\xa0\\\s\ud800-\udfff]*)?"
@@ -74,7 +75,7 @@ class CoverFetcher:
                 page = await self._ask(address, before_request, deadline)
                 location = page.headers.get("location")
                 if page.status not in REDIRECTS or location is None:
-                    return _image(page)
+                    return image_of(page)
                 address = resolve(address, location)
             raise CoverRefused("redirected too often")
         raise CoverRefused("no answer in time")
@@ -115,7 +116,8 @@ def _host(address: str) -> str:
     return host
 
 
-def _image(page: Page) -> Image:
+def image_of(page: Page) -> Image:
+    """The image that a Site answered with, over whichever route. Raises CoverRefused."""
     if page.status != 200:
         raise CoverRefused(f"status {page.status}")
     if page.truncated:

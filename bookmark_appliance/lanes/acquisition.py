@@ -11,7 +11,7 @@ from bookmark_appliance.database import DATABASE_ERRORS, Database
 from bookmark_appliance.lanes.address_gate import fetchable
 from bookmark_appliance.lanes.gates import Declined, bounded, first_gate
 from bookmark_appliance.lanes.reading_decision import READABLE
-from bookmark_appliance.lanes.recording import record_reading
+from bookmark_appliance.lanes.recording import ReadListener, nobody_listens, record_reading
 from bookmark_appliance.lanes.request_slots import RequestSlots
 from bookmark_appliance.lanes.routing import Route
 from bookmark_appliance.lanes.series_read import SeriesRead, SeriesReader, log_read
@@ -42,13 +42,20 @@ class Acquirer:
     """Reads new Series as they are offered, two at a time, each within the time of its claim."""
 
     def __init__(
-        self, sites: Mapping[str, Site], database: Database, reader: SeriesReader, slots: RequestSlots, clock: Clock
+        self,
+        sites: Mapping[str, Site],
+        database: Database,
+        reader: SeriesReader,
+        slots: RequestSlots,
+        clock: Clock,
+        recorded: ReadListener = nobody_listens,
     ) -> None:
         self._sites = sites
         self._database = database
         self._reader = reader
         self._slots = slots
         self._clock = clock
+        self._recorded = recorded
         self._send, self._receive = trio.open_memory_channel[SeriesKey](WAITING_ROOM)
 
     def offer(self, key: SeriesKey) -> None:
@@ -111,3 +118,5 @@ class Acquirer:
             recorded = await record_reading(connection, key, read, asked, now)
             if read.judgement.outcome in READABLE and not recorded.overtaken:
                 await stamp_checked(connection, key, now)
+        if recorded.stored is not None:
+            self._recorded(key, recorded.stored, read.judgement, False)

@@ -19,6 +19,7 @@ from bookmark_appliance.lanes.pace import (
     sleep_until,
 )
 from bookmark_appliance.lanes.poll import Poller
+from bookmark_appliance.lanes.recording import ReadListener, nobody_listens
 from bookmark_appliance.lanes.request_slots import RequestSlots
 from bookmark_appliance.lanes.routing import Route
 from bookmark_appliance.lanes.series_read import SeriesReader
@@ -46,6 +47,7 @@ class Lane:
         slots: RequestSlots,
         faults: FaultWatch,
         clock: Clock,
+        recorded: ReadListener = nobody_listens,
     ) -> None:
         self.site = site
         self._database = database
@@ -53,7 +55,7 @@ class Lane:
         self._slots = slots
         self._faults = faults
         self._clock = clock
-        self._poller = Poller(site, database, reader, clock)
+        self._poller = Poller(site, database, reader, clock, recorded)
         self._nudged = trio.Event()
 
     @property

@@ -9,7 +9,7 @@ from bookmark_appliance.clock import Clock
 from bookmark_appliance.database import DATABASE_ERRORS, Database
 from bookmark_appliance.lanes.outcome import Judgement, Outcome
 from bookmark_appliance.lanes.pace import due_terms
-from bookmark_appliance.lanes.recording import record_failing, record_reading
+from bookmark_appliance.lanes.recording import ReadListener, nobody_listens, record_failing, record_reading
 from bookmark_appliance.lanes.refusals import note_answer
 from bookmark_appliance.lanes.request_slots import HeldSlot
 from bookmark_appliance.lanes.routing import Route
@@ -45,11 +45,19 @@ class PollResult:
 class Poller:
     """Polls the Series of one Site."""
 
-    def __init__(self, site: Site, database: Database, reader: SeriesReader, clock: Clock) -> None:
+    def __init__(
+        self,
+        site: Site,
+        database: Database,
+        reader: SeriesReader,
+        clock: Clock,
+        recorded: ReadListener = nobody_listens,
+    ) -> None:
         self._site = site
         self._database = database
         self._reader = reader
         self._clock = clock
+        self._recorded = recorded
 
     async def poll(self, series_id: str, way: Route, slot: HeldSlot) -> PollResult | None:
         """Check one Series once over `way`, from `slot` on; None when it is no longer due, and nothing was asked.
@@ -118,7 +126,8 @@ class Poller:
             recorded = await record_reading(connection, key, read, stamp.series, now)
             if recorded.overtaken:
                 await give_back_stamp(connection, key, stamp.at, stamp.series.checked_at)
-        if not recorded.overtaken:
+        if recorded.stored is not None:
+            self._recorded(key, recorded.stored, read.judgement, stamp.forced)
             try:
                 async with self._database.connection() as connection:
                     await record_failing(connection, key, outcome, now)

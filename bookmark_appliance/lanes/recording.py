@@ -1,11 +1,12 @@
 """Writes what a read came to, in the transaction that its caller opened: the same for Poll and Acquisition."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from psycopg import AsyncConnection
 
-from bookmark_appliance.lanes.outcome import Outcome
+from bookmark_appliance.lanes.outcome import Judgement, Outcome
 from bookmark_appliance.lanes.reading_decision import (
     FAILURES,
     RaiseVerdict,
@@ -27,15 +28,30 @@ _PAGE_AS_BEFORE = frozenset({Outcome.UNREACHABLE, Outcome.UNFETCHABLE, Outcome.E
 """Outcomes without a page of the Site's own: what was kept of the last one still holds."""
 
 
+ReadListener = Callable[[SeriesKey, StoredSeries, Judgement, bool], None]
+"""Told, after the commit, of each reading that was recorded: the Series as it stood before, what its page came to, and
+whether its Poll was forced. Must neither block nor raise."""
+
+
+def nobody_listens(*_: object) -> None:
+    """The listener where there is none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """`backed_off` says that this answer began the Site's backoff.
 
-    `overtaken` that nothing was written of the Series, which changed after it was asked for: it is due again.
+    `stored` is the Series as it stood before this reading; None when nothing was written of it, because it has gone or
+    changed after it was asked for, and is due again.
     """
 
     backed_off: bool
-    overtaken: bool = False
+    stored: StoredSeries | None = None
+
+    @property
+    def overtaken(self) -> bool:
+        """Whether nothing was written of the Series."""
+        return self.stored is None
 
 
 async def record_reading(
@@ -50,7 +66,7 @@ async def record_reading(
         await mark_browser_lost(connection, now_ms)
     stored = await lock_series(connection, key)
     if stored is None or overtaken(asked, stored):
-        return Recorded(backed_off, overtaken=True)
+        return Recorded(backed_off)
     decision = decide(stored, read.judgement, now_ms)
     if decision.verdict is not None and stored.raised_by is not None:
         await lock_judged(connection, key, stored.raised_by)
@@ -58,7 +74,7 @@ async def record_reading(
     await _judge_raiser(connection, key, stored, decision, read)
     await _keep_or_forget(connection, key, read)
     _tell(key, stored, decision)
-    return Recorded(backed_off)
+    return Recorded(backed_off, stored)
 
 
 async def record_failing(connection: AsyncConnection, key: SeriesKey, outcome: Outcome, now_ms: int) -> None:

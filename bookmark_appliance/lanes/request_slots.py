@@ -1,13 +1,15 @@
 """The one way to a request: nothing of ours asks a Site before its slot is granted (LANE-019, LANE-056)."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import trio
+from psycopg import AsyncConnection
 
 from bookmark_appliance.clock import SECOND_MS, Clock
 from bookmark_appliance.database import Database
 from bookmark_appliance.lanes.pace import FLOOR_MS, SHORTEST_SPACING_MS, WIRE_MARGIN_MS
-from bookmark_appliance.store.lane_rows import take_request_slot
+from bookmark_appliance.store.lane_rows import take_cover_slot, take_request_slot
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,7 @@ class RequestSlots:
         self._database = database
         self._clock = clock
         self._last: dict[str, _Grant] = {}
+        self._last_cover: dict[str, _Grant] = {}
 
     async def take(self, site: str, spacing_ms: int = SHORTEST_SPACING_MS) -> "HeldSlot":
         """Wait until the last request to `site` lies `spacing_ms` back and claim the moment.
@@ -41,25 +44,49 @@ class RequestSlots:
         if trio.current_time() - unused.at > WIRE_MARGIN_MS / SECOND_MS:
             await self._claim(site, spacing_ms, unused)
 
+    async def take_for_cover(self, site: str) -> None:
+        """Wait until everything asked of `site` lies a second back and claim the moment; no Lane's gap counts from it.
+
+        Raises as `take`.
+        """
+        self._last_cover[site] = await self._granted(
+            lambda connection, now: take_cover_slot(connection, site, now, SHORTEST_SPACING_MS),
+            lambda: max(_left(self._last.get(site), SHORTEST_SPACING_MS), self._cover_left(site)),
+        )
+
     async def _claim(self, site: str, spacing_ms: int, unused: _Grant | None = None) -> _Grant:
+        def left() -> float:
+            last = self._last.get(site)
+            return max(0 if last is unused else _left(last, spacing_ms), self._cover_left(site))
+
+        self._last[site] = grant = await self._granted(
+            lambda connection, now: take_request_slot(
+                connection, site, now, spacing_ms, SHORTEST_SPACING_MS, unused.at_ms if unused else 0
+            ),
+            left,
+        )
+        return grant
+
+    async def _granted(
+        self, take: Callable[[AsyncConnection, int], Awaitable[int]], left: Callable[[], float]
+    ) -> _Grant:
+        """The first moment that the row grants and that is not too near to what this process was granted itself."""
         wait_ms = 0
         while True:
-            await trio.sleep(max(wait_ms / SECOND_MS, self._floor(site, spacing_ms, unused)))
+            await trio.sleep(max(wait_ms / SECOND_MS, left()))
             grant = _Grant(self._clock.now_ms(), trio.current_time())
             async with self._database.connection() as connection:
-                wait_ms = await take_request_slot(
-                    connection, site, grant.at_ms, spacing_ms, unused.at_ms if unused else 0
-                )
+                wait_ms = await take(connection, grant.at_ms)
             if not wait_ms:
-                self._last[site] = grant
                 return grant
 
-    def _floor(self, site: str, spacing_ms: int, unused: _Grant | None) -> float:
-        """How long from now, in s, our own last request to `site` still keeps the next one away."""
-        last = self._last.get(site)
-        if last is None or last is unused:
-            return 0
-        return max(0, last.at + spacing_ms / SECOND_MS - trio.current_time())
+    def _cover_left(self, site: str) -> float:
+        return _left(self._last_cover.get(site), SHORTEST_SPACING_MS)
+
+
+def _left(last: _Grant | None, spacing_ms: int) -> float:
+    """How much of the spacing after our own last grant there is left, in s."""
+    return 0 if last is None else max(0, last.at + spacing_ms / SECOND_MS - trio.current_time())
 
 
 class HeldSlot:

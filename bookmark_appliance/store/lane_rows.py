@@ -1,6 +1,7 @@
 """What is durable about a Lane besides its passes: pause, backoff, refusals in a row, its Site's last request."""
 
 from dataclasses import dataclass
+from typing import LiteralString
 
 from psycopg import AsyncConnection
 from psycopg.rows import class_row, scalar_row
@@ -125,35 +126,61 @@ async def end_refusals(connection: AsyncConnection, site: str) -> None:
 
 
 async def take_request_slot(
-    connection: AsyncConnection, site: str, now_ms: int, spacing_ms: int, unused: int = 0
+    connection: AsyncConnection, site: str, now_ms: int, spacing_ms: int, floor_ms: int, unused: int = 0
 ) -> int:
-    """Claim this moment for one request to `site`, if the last one lies at least `spacing_ms` back (LANE-056).
+    """Claim this moment for one request to `site`: `spacing_ms` after its last one, `floor_ms` after its last cover's.
 
     Returns 0 when it is granted, else the ms until it is worth asking again. The moment `unused`, at which the caller
     had leave to ask and did not, counts for nothing. One statement in a transaction of its own decides, so that no two
-    processes are granted the same time. A last request in the future was stamped under another clock: when it was,
-    nobody knows, but not later than now (LANE-058).
+    processes are granted the same time. A moment in the future was stamped under another clock: when it was, nobody
+    knows, but not later than now (LANE-056, LANE-058).
     """
-    values = {"site": site, "now": now_ms, "spacing": spacing_ms, "unused": unused}
-    async with connection.cursor(row_factory=scalar_row) as cursor:
-        await cursor.execute(
-            """
-            INSERT INTO site_requests AS last (site, last_request_at)
-            VALUES (%(site)s, %(now)s)
-            ON CONFLICT (site) DO UPDATE
-            SET last_request_at = %(now)s
-            WHERE last.last_request_at <= %(now)s - %(spacing)s
-                OR last.last_request_at = %(unused)s
-            RETURNING last_request_at
-            """,
-            values,
+    return await _take_slot(connection, "last_request_at", site, now_ms, spacing_ms, floor_ms, unused)
+
+
+async def take_cover_slot(connection: AsyncConnection, site: str, now_ms: int, floor_ms: int) -> int:
+    """Claim this moment for a request for a cover, `floor_ms` after whatever was asked last; as `take_request_slot`.
+
+    The gap of the Site's Lane does not count from it (LANE-053).
+    """
+    return await _take_slot(connection, "last_cover_at", site, now_ms, floor_ms, floor_ms, 0)
+
+
+async def _take_slot(
+    connection: AsyncConnection,
+    moment: LiteralString,
+    site: str,
+    now_ms: int,
+    spacing_ms: int,
+    floor_ms: int,
+    unused: int,
+) -> int:
+    values = {"site": site, "now": now_ms, "spacing": spacing_ms, "floor": floor_ms, "unused": unused}
+    cursor = await connection.execute(
+        f"""
+        INSERT INTO site_requests AS last (site, {moment})
+        VALUES (%(site)s, %(now)s)
+        ON CONFLICT (site) DO UPDATE
+        SET {moment} = %(now)s
+        WHERE (last.last_request_at <= %(now)s - %(spacing)s OR last.last_request_at = %(unused)s)
+            AND last.last_cover_at <= %(now)s - %(floor)s
+        """,
+        values,
+    )
+    if cursor.rowcount:
+        return 0
+    cursor = await connection.execute(
+        """
+        UPDATE site_requests
+        SET last_request_at = least(last_request_at, %(now)s),
+            last_cover_at = least(last_cover_at, %(now)s)
+        WHERE site = %(site)s
+        RETURNING greatest(
+            CASE WHEN last_request_at = %(unused)s THEN 0 ELSE last_request_at + %(spacing)s END,
+            last_cover_at + %(floor)s
         )
-        if await cursor.fetchone() is not None:
-            return 0
-        await cursor.execute(
-            "UPDATE site_requests SET last_request_at = %(now)s WHERE site = %(site)s AND last_request_at > %(now)s",
-            values,
-        )
-        await cursor.execute("SELECT last_request_at FROM site_requests WHERE site = %(site)s", values)
-        last_request_at = int(await cursor.fetchone() or 0)
-    return max(1, last_request_at + spacing_ms - now_ms)
+        """,
+        values,
+    )
+    row = await cursor.fetchone()
+    return 1 if row is None else max(1, row[0] - now_ms)

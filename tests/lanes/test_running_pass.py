@@ -394,7 +394,7 @@ async def test_of_many_who_claim_one_moment_one_gets_it(database: Database, data
 
     async def claim(pool: Database) -> None:
         async with pool.connection() as connection:
-            wait_ms = await take_request_slot(connection, "asura", START_MS, FLOOR_MS)
+            wait_ms = await take_request_slot(connection, "asura", START_MS, FLOOR_MS, FLOOR_MS)
         granted.append(wait_ms == 0)
         assert wait_ms in (0, FLOOR_MS)
 
