@@ -9,6 +9,8 @@ import trio
 
 from bookmark_appliance.clock import HOUR_MS, SECOND_MS, SystemClock
 from bookmark_appliance.config import Settings
+from bookmark_appliance.covers.cover_files import CoverFiles
+from bookmark_appliance.covers.cover_keeper import CoverKeeper
 from bookmark_appliance.database import DatabaseUnavailable
 from bookmark_appliance.lanes.acquisition import Acquirer
 from bookmark_appliance.lanes.address_gate import fetchable
@@ -95,6 +97,7 @@ async def _run_parts(storage: Storage, shutdown: Shutdown) -> None:
             allowed_origins=frozenset(settings.allowed_origins),
             trusted_proxies=settings.trusted_proxies,
             sites=SITES.keys(),
+            covers=CoverKeeper(database, CoverFiles(settings.cover_dir)),
             series_created=lambda series: acquirer.offer(series.key),
         )
     )
