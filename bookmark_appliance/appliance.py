@@ -100,6 +100,7 @@ async def _run_parts(storage: Storage, shutdown: Shutdown) -> None:
             allowed_origins=frozenset(settings.allowed_origins),
             trusted_proxies=settings.trusted_proxies,
             sites=SITES.keys(),
+            covers=keeper,
             series_created=lambda series: acquirer.offer(series.key),
         )
     )

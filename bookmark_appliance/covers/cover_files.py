@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Self, TypeVar
+from typing import Final, TypeVar
 
 import trio
 
@@ -44,23 +44,26 @@ def relative_path(address: str) -> str:
 
 
 class OpenFile:
-    """A file to read from at any offset; a context manager, closed at its end."""
+    """A file to read from at any offset. Closed with `close`, or with the last reference: an answer that was cut off
+    may never come to it."""
 
     def __init__(self, path: Path) -> None:
         """Raises FileNotFoundError when there is none, another OSError when it can't be had or is no ordinary file."""
+        self.descriptor = -1
         # Neither a link nor a pipe may lead or hold us anywhere.
         self.descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         found = os.fstat(self.descriptor)
         self.size = found.st_size
         if not stat.S_ISREG(found.st_mode):
-            os.close(self.descriptor)
             raise OSError(errno.EINVAL, "not a file", str(path))
 
-    def __enter__(self) -> Self:
-        return self
+    def close(self) -> None:
+        """Once or more often."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
 
-    def __exit__(self, *_: object) -> None:
-        os.close(self.descriptor)
+    __del__ = close
 
     def read_cached(self, offset: int, length: int) -> bytes:
         """What of that stands in memory, without waiting for a disk; empty when nothing does."""
@@ -85,6 +88,10 @@ class CoverFiles:
     async def run(self, work: Callable[..., T], *arguments: object) -> T:
         """Do blocking work in one of a few threads of our own; not cut short, since it may be half done."""
         return await trio.to_thread.run_sync(work, *arguments, limiter=self._limiter)
+
+    async def read(self, file: OpenFile, offset: int, length: int) -> bytes:
+        """From memory at once where it stands there; else in a thread. At most `length` bytes; empty at the end."""
+        return file.read_cached(offset, length) or await self.run(file.read, offset, length)
 
     def path(self, name: str) -> Path:
         """The file of this name."""

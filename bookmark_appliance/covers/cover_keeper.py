@@ -45,7 +45,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class OpenCover:
-    """A cover to be served: its file, to be closed, and its type."""
+    """A cover to be served."""
 
     file: OpenFile
     content_type: str
@@ -119,8 +119,7 @@ class CoverKeeper:
     async def open(self, address: str) -> OpenCover | None:
         """The cover at `address`, whatever text that is; None when there is none to be served (COV-028 to COV-030).
 
-        A row without its file is cleared, so that the next Poll of its Series heals it (COV-011). The caller closes
-        the file.
+        A row without its file is cleared, so that the next Poll of its Series heals it (COV-011).
         """
         content_type = self._hot_type(address) or await self._recorded_type(address)
         if content_type is None:

@@ -8,6 +8,7 @@ from quart_trio.wrappers import TrioResponse
 from bookmark_appliance.web.compression import compress_response
 from bookmark_appliance.web.context import WebContext
 from bookmark_appliance.web.cors import add_cors_headers
+from bookmark_appliance.web.cover_pages import CoverPages
 from bookmark_appliance.web.errors import register_error_handlers
 from bookmark_appliance.web.exchange import Exchange
 from bookmark_appliance.web.json_api import JsonApi
@@ -49,4 +50,5 @@ def create_app(context: WebContext) -> Quart:
         return response
 
     JsonApi(context).register(app)
+    CoverPages(context.covers).register(app)
     return app

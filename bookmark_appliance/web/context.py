@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
 
 from bookmark_appliance.clock import Clock
+from bookmark_appliance.covers.cover_keeper import CoverKeeper
 from bookmark_appliance.database import Database
 from bookmark_appliance.store.bookmarks import NewSeries
 
@@ -23,4 +24,5 @@ class WebContext:
     allowed_origins: Set[str]
     trusted_proxies: Sequence[IPv4Network | IPv6Network]
     sites: Set[str]
+    covers: CoverKeeper
     series_created: Callable[[NewSeries], None]

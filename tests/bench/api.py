@@ -19,6 +19,8 @@ import trio
 from quart import Quart
 
 from bookmark_appliance.clock import SystemClock
+from bookmark_appliance.covers.cover_files import CoverFiles
+from bookmark_appliance.covers.cover_keeper import CoverKeeper
 from bookmark_appliance.credentials import derive_credential
 from bookmark_appliance.database import Database, open_database
 from bookmark_appliance.embedded_postgres import EmbeddedPostgres
@@ -60,7 +62,7 @@ def run() -> list[Figure]:
 
 async def _measure(folder: Path) -> list[Figure]:
     async with _database(folder) as database:
-        app = create_app(_context(database))
+        app = create_app(bench_context(database, folder))
 
         @app.get("/bare")
         async def bare() -> str:
@@ -101,7 +103,7 @@ async def _database(folder: Path) -> AsyncIterator[Database]:
         await server.stop()
 
 
-def _context(database: Database) -> WebContext:
+def bench_context(database: Database, covers: Path) -> WebContext:
     return WebContext(
         database=database,
         clock=SystemClock(),
@@ -109,6 +111,7 @@ def _context(database: Database) -> WebContext:
         allowed_origins=frozenset(("https://asurascans.com",)),
         trusted_proxies=(),
         sites=frozenset(("asura",)),
+        covers=CoverKeeper(database, CoverFiles(covers)),
         series_created=lambda series: None,
     )
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_network
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -11,6 +12,8 @@ import pytest
 from quart import Quart
 from quart.wrappers import Response
 
+from bookmark_appliance.covers.cover_files import CoverFiles
+from bookmark_appliance.covers.cover_keeper import CoverKeeper
 from bookmark_appliance.credentials import derive_credential
 from bookmark_appliance.database import Database
 from bookmark_appliance.secret import Secret
@@ -96,7 +99,7 @@ class Web:
 
 
 @pytest.fixture
-async def web(database: Database, token_key: Secret) -> Web:
+async def web(database: Database, token_key: Secret, tmp_path: Path) -> Web:
     """The application with two Readers who hold nothing."""
     clock = SetClock()
     created: list[NewSeries] = []
@@ -107,6 +110,7 @@ async def web(database: Database, token_key: Secret) -> Web:
         allowed_origins=frozenset((ORIGIN,)),
         trusted_proxies=(ip_network("127.0.0.0/8"),),
         sites=SITES,
+        covers=CoverKeeper(database, CoverFiles(tmp_path)),
         series_created=created.append,
     )
     app = create_app(context)

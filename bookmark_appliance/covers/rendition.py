@@ -1,0 +1,116 @@
+"""Small renditions of covers for lists: made once, in a process with hard limits, and kept beside the original."""
+
+import logging
+import subprocess
+import sys
+from collections import OrderedDict
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+from weakref import WeakValueDictionary
+
+import trio
+
+from bookmark_appliance.covers.cover_files import CoverFiles, OpenFile
+
+WIDTHS: Final = (240, 480)
+"""Pixels; a phone shows a cover 120 wide, at two or three to one."""
+
+CONTENT_TYPE: Final = "image/webp"
+
+_SECONDS: Final = 15.0
+"""By the clock; the script limits its own CPU time and memory."""
+_MOST_BYTES: Final = 1024 * 1024
+_FAILURE_SECONDS: Final = 3600.0
+"""What failed is not tried at each request; the original is served meanwhile."""
+_MOST_FAILURES: Final = 1_000
+
+_SCRIPT: Final = Path(__file__).with_name("shrink.py")
+
+_logger = logging.getLogger(__name__)
+
+
+class Renditions:
+    """Opens them, and makes those that are missing: one at a time, whoever asks."""
+
+    def __init__(self, files: CoverFiles, command: Callable[[int], list[str]] | None = None) -> None:
+        """`command` starts what turns an image on its standard input into a rendition of so many pixels' width."""
+        self._files = files
+        self._command = command or _shrink
+        self._one_at_a_time = trio.CapacityLimiter(1)
+        self._turns: WeakValueDictionary[str, trio.Lock] = WeakValueDictionary()
+        self._failures: OrderedDict[str, float] = OrderedDict()
+
+    async def open(self, address: str, width: int, original: OpenFile) -> OpenFile | None:
+        """The rendition of `address`, which is open as `original`; None when it can't be made. The caller closes it."""
+        name = f"{address}.w{width}.webp"
+        found = await self._open(name)
+        if found is None and not self._has_failed(name):
+            turn = self._turns.setdefault(name, trio.Lock())
+            async with (
+                turn
+            ):  # who had to wait finds what the one before has made, or makes it where that one was cut off
+                found = await self._open(name)
+                if found is None and not self._has_failed(name):
+                    found = await self._make(name, width, original)
+        return found
+
+    async def _open(self, name: str) -> OpenFile | None:
+        try:
+            return await self._files.run(self._files.open, name)
+        except OSError:
+            return None
+
+    async def _make(self, name: str, width: int, original: OpenFile) -> OpenFile | None:
+        try:
+            async with self._one_at_a_time:
+                body = await _run(self._command(width), original)
+            await self._files.run(self._files.install, name, body)
+            return await self._files.run(self._files.open, name)
+        except (OSError, _Failed) as error:
+            _logger.info("no rendition %s: %s", name, error)
+            self._failures[name] = trio.current_time() + _FAILURE_SECONDS
+            if len(self._failures) > _MOST_FAILURES:
+                self._failures.popitem(last=False)
+            return None
+
+    def _has_failed(self, name: str) -> bool:
+        return trio.current_time() < self._failures.get(name, 0.0)
+
+
+class _Failed(Exception):
+    """The process came to nothing."""
+
+
+async def _run(command: list[str], original: OpenFile) -> bytes:
+    """What `command` makes of the file. Raises _Failed; the process is gone in any case."""
+    body = bytearray()
+    process = await trio.lowlevel.open_process(
+        command, stdin=original.descriptor, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/", env={}
+    )
+    assert process.stdout is not None
+    try:
+        with trio.fail_after(_SECONDS):
+            async for piece in process.stdout:
+                body += piece
+                if len(body) > _MOST_BYTES:
+                    raise _Failed("too large")
+            status = await process.wait()
+    except trio.TooSlowError:
+        raise _Failed("too slow") from None
+    finally:
+        process.kill()
+        with trio.CancelScope(shield=True):
+            await process.stdout.aclose()
+            await process.wait()
+    if status or not body:
+        raise _Failed(f"exit status {status}")
+    return bytes(body)
+
+
+def _shrink(width: int) -> list[str]:
+    pillow = find_spec("PIL")
+    assert pillow is not None
+    assert pillow.origin is not None
+    return [sys.executable, "-I", "-S", str(_SCRIPT), str(Path(pillow.origin).parent.parent), str(width)]
