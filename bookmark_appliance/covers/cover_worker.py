@@ -49,6 +49,7 @@ class CoverWorker:
         self._plain = plain
         self._browser = browser
         self._needs: dict[SeriesKey, CoverNeed] = {}
+        self._busy = 0
         self._send, self._receive = trio.open_memory_channel[SeriesKey](WAITING_ROOM)
 
     def take(self, key: SeriesKey, stored: StoredSeries, judgement: Judgement, forced: bool) -> None:
@@ -63,6 +64,11 @@ class CoverWorker:
         except trio.WouldBlock:
             log.debug("%s: too many covers at once; its next Poll calls for it again", key)
 
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits and nothing is being got."""
+        return not self._needs and not self._busy
+
     async def run(self) -> None:
         """Work until cancelled."""
         async with trio.open_nursery() as nursery:
@@ -72,6 +78,7 @@ class CoverWorker:
     async def _work(self) -> None:
         async for key in self._receive:
             need = self._needs.pop(key)
+            self._busy += 1
             try:
                 await self._satisfy(key, need)
             except (CoverRefused, PageError) as error:
@@ -82,6 +89,8 @@ class CoverWorker:
                 log.warning("%s: the database failed while its cover was kept: %s", key, error)
             except Exception:
                 log.exception("%s: its cover crashed", key)
+            finally:
+                self._busy -= 1
 
     async def _satisfy(self, key: SeriesKey, need: CoverNeed) -> None:
         if not need.replaces and await self._keeper.adopt(key, need.source):
