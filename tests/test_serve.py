@@ -25,6 +25,7 @@ from bookmark_appliance.postgres.process import server_processes
 from tests.open_folder import open_folder
 from tests.serving_process import Place, Serve, eventually
 from tests.simulated_sites import SimulatedSites, faults, simulated_sites
+from tests.simulated_sites.images import image
 from tests.simulated_sites.world import Series
 
 TOKEN_KEY = "a token key for the running product, long enough"
@@ -521,3 +522,60 @@ async def test_an_external_database_may_go_and_come_back(empty_folder: Path, use
             await stop(serve)
     finally:
         await database.stop()
+
+
+# --- covers
+
+
+async def test_covers_come_from_our_own_origin(place: Place, sites: SimulatedSites) -> None:
+    """COV-001, COV-026, COV-027, COV-034, LANE-053: the plain Sites' covers, whatever their address and its type."""
+    place.reads(sites)
+    shown = [first_of(sites, site) for site in ("asura", "demonic", "lightnovelworld")]
+    async with place.serve() as serve:
+        address = await serve.listening()
+        async with serve.client(place.credential()) as client:
+            for series in shown:
+                assert (await put(client, series))["cover"] == ""
+            listed: dict[str, Row] = {}
+            with trio.move_on_after(LATEST_SECONDS):
+                while not all(row["cover"] for row in listed.values()) or not listed:
+                    listed = await rows(client)
+                    await trio.sleep(0.05)
+        async with serve.client() as anyone:
+            for series in shown:
+                cover = listed[key_of(series)]["cover"]
+                assert cover.startswith(f"{address}/covers/")
+                whole = await anyone.get(cover)
+                kind = series.shape.cover_type
+                assert (whole.status_code, whole.headers["content-type"], whole.content) == (
+                    200,
+                    kind,
+                    image(kind, series.slug),
+                )
+                small = await anyone.get(cover, params={"w": "240"})
+                assert (small.status_code, small.headers["content-type"]) == (200, "image/webp")
+        await stop(serve)
+        assert serve.said.count(": cover of ") == len(shown)
+        assert "WARNING" not in serve.said
+    for series in shown:
+        assert len(sites.requests_to(series.shape.cover_host)) == 1
+
+
+async def test_a_poll_heals_a_cover_that_was_not_to_be_had(place: Place, sites: SimulatedSites) -> None:
+    """COV-005, COV-012, COV-013: the number stands alone meanwhile; the next Poll asks for the stored source again."""
+    place.reads(sites)
+    series = first_of(sites, "demonic")
+    sites.world.misbehave(series.shape.cover_host, faults.BY_NAME["server_error"])
+    async with place.serve() as serve:
+        await serve.listening()
+        async with serve.client(place.credential()) as client:
+            await put(client, series)
+            await latest_becomes(client, {key_of(series): 172}, LATEST_SECONDS)
+            await serve.says(rf"{re.escape(key_of(series))}: no cover: status 500")
+            assert (await rows(client))[key_of(series)]["cover"] == ""
+            sites.world.behave()
+            place.sql("UPDATE series SET force_poll_at = latest_checked_at + 1")
+            await serve.says(rf"{re.escape(key_of(series))}: cover of ")
+            cover = (await rows(client))[key_of(series)]["cover"]
+            assert (await client.get(cover)).content == image(series.shape.cover_type, series.slug)
+        await stop(serve)
