@@ -109,7 +109,7 @@ async def test_what_is_due_is_the_same_however_its_holders_are_counted(
     dice = random.Random(seed)
     for number in range(80):
         await _hold_any(database, readers, dice, f"s{number}")
-    await hold_series(database, readers[0], "elsewhere", site="demonic")
+        await hold_series(database, readers[0], f"s{number}", site="demonic")
     async with database.connection() as connection:
         few = await due.due_series(connection, SITE, TERMS)
         monkeypatch.setattr(due, "_DUE", "not asked")
