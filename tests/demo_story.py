@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import unquote
 
 import httpx
 import trio
@@ -57,7 +58,7 @@ async def force(database: Database, wanted: Sequence[Series]) -> None:
     """Ask for Forced Polls, as the owner's press does."""
     async with database.connection() as connection:
         for series in wanted:
-            await request_poll(connection, SeriesKey(series.site, series.slug), SystemClock().now_ms())
+            await request_poll(connection, SeriesKey(series.site, unquote(series.slug)), SystemClock().now_ms())
 
 
 def say(words: str) -> None:

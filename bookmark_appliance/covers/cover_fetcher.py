@@ -85,13 +85,13 @@ class CoverFetcher:
         await self._checked_addresses(host)
         left = deadline.deadline - trio.current_time()
         deadline.deadline = math.inf
-        await before_request()
+        leaves = await before_request()
         deadline.deadline = trio.current_time() + left
         # Again, at the moment of connecting: whoever owns the name may have changed what it means.
         addresses = await self._checked_addresses(host)
         with self._client.open(host, {}, MAX_IMAGE_BYTES, addresses) as transfer:
             try:
-                return await transfer.get(address)
+                return await transfer.get(address, leaves)
             except TransportFailure as error:
                 raise CoverRefused(str(error)) from error
 

@@ -15,12 +15,13 @@ from bookmark_appliance.lanes.outcome import Judgement
 from bookmark_appliance.lanes.page_errors import PageError
 from bookmark_appliance.lanes.request_slots import RequestSlots
 from bookmark_appliance.lanes.routing import image_needs_browser
+from bookmark_appliance.lanes.series_read import BeforeRequest
 from bookmark_appliance.lanes.site import Site
 from bookmark_appliance.page import Page
 from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.store.series import StoredSeries
 
-FetchImage = Callable[[str, Callable[[], Awaitable[None]]], Awaitable[Page]]
+FetchImage = Callable[[str, BeforeRequest], Awaitable[Page]]
 
 AT_ONCE: Final = 2
 """Covers at a time: what they hold in memory is bounded, and one slow host does not keep all others waiting."""
@@ -102,8 +103,8 @@ class CoverWorker:
     async def _fetch(self, key: SeriesKey, source: str) -> Image:
         """The image, by the route that the shape of its address names and by no other (COV-010)."""
 
-        async def before_request() -> None:
-            await self._slots.take_for_cover(key.site)
+        async def before_request() -> Callable[[], None]:
+            return await self._slots.take_for_cover(key.site)
 
         if image_needs_browser(self._sites.values(), source):
             if self._browser is None:

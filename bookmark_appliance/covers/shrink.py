@@ -1,8 +1,8 @@
 """Make a small WebP of the image on standard input, under hard limits; it goes to standard output.
 
 A script of its own, started with `python -I -S`: decoders read what strangers sent, so they run where a crash, a hang
-or an endless appetite ends nothing but this process. Arguments: the folder of Pillow's package, the width in pixels. Exit
-status 0 only when all of it was written.
+or an endless appetite ends nothing but this process. Arguments: the folder of Pillow's package, the width in
+pixels. Exit status 0 only when all of it was written.
 """
 
 import io

@@ -1,7 +1,7 @@
 """The browser route: what a Site's entry says about reading through a browser, turned into reads in a tab of it."""
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from bookmark_appliance.cdp.browser import Browser
@@ -11,11 +11,10 @@ from bookmark_appliance.lanes.address_gate import fetchable
 from bookmark_appliance.lanes.challenge import arrived, challenge_sign
 from bookmark_appliance.lanes.page_errors import BrowserLost, ChallengeHeld, TransportFailure, Unfetchable
 from bookmark_appliance.lanes.routing import browser_address, image_needs_browser
+from bookmark_appliance.lanes.series_read import BeforeRequest
 from bookmark_appliance.lanes.site import Site
 from bookmark_appliance.lanes.tags import Markup
 from bookmark_appliance.page import MAX_BODY_BYTES, MAX_IMAGE_BYTES, Page
-
-BeforeRequest = Callable[[], Awaitable[None]]
 
 
 class BrowserFetcher:

@@ -7,7 +7,7 @@ so they are set through its binding; the tests run all three.
 import io
 import re
 import ssl
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from ipaddress import ip_address
 from pathlib import Path
@@ -104,6 +104,7 @@ class Transfer:
         self._body_limit = body_limit
         self._intake = _Intake(body_limit)
         self._asked = False
+        self._leaves: Callable[[], None] | None = None
         self._before_request = ffi.callback("int(void *, char *, char *, int, int)", self._allow_one, error=_ABORT)
         self.easy.setopt(CurlOpt.HEADERFUNCTION, lambda line: self._intake.take_header(line))
         self.easy.setopt(CurlOpt.WRITEFUNCTION, lambda chunk: self._intake.take_body(chunk))
@@ -119,15 +120,19 @@ class Transfer:
             return _ABORT
         # Up to five times curl asks again by itself, at once: after REFUSED_STREAM for one.
         allowed, self._asked = not self._asked, True
+        if allowed and self._leaves:
+            self._leaves()
         return _GO_ON if allowed else _ABORT
 
-    async def get(self, address: str) -> Page:
+    async def get(self, address: str, leaves: Callable[[], None] | None = None) -> Page:
         """Ask once for path and query of `address`, byte for byte; what can't stand in a request line is encoded.
 
-        A body longer than the limit is cut off there and the rest never read. Raises TransportFailure.
+        `leaves` is called when the connection stands and the request goes out. A body longer than the limit is cut off
+        there and the rest never read. Raises TransportFailure.
         """
         self._intake = intake = _Intake(self._body_limit)
         self._asked = False
+        self._leaves = leaves
         # Not as part of URL: there curl turns %c3 into %C3 and squeezes dot segments.
         self.easy.setopt(CurlOpt.REQUEST_TARGET, _wire_target(address))
         code = await self._multi.perform(self.easy._curl)

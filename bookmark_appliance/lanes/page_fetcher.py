@@ -1,7 +1,7 @@
 """The plain fetcher: one page of a Site over TLS, as a current browser would ask for it (SITE-040, SITE-041)."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -10,6 +10,7 @@ from urllib.parse import urljoin
 import trio
 
 from bookmark_appliance.lanes.page_errors import FetcherUnavailable, TransportFailure, Unfetchable
+from bookmark_appliance.lanes.series_read import BeforeRequest
 from bookmark_appliance.lanes.site import Site
 from bookmark_appliance.page import MAX_BODY_BYTES, Page
 
@@ -56,7 +57,7 @@ class PageFetcher:
         address: str,
         *,
         headers: Mapping[str, str] = _NOTHING,
-        before_request: Callable[[], Awaitable[None]],
+        before_request: BeforeRequest,
     ) -> Page:
         """The page at `address`, which travels byte for byte; redirects are followed on the same host.
 
@@ -70,11 +71,11 @@ class PageFetcher:
         seconds_left = self._fetch_seconds
         with self._client.open(site.host, headers, MAX_BODY_BYTES) as transfer:
             for _ in range(1 + MAX_REDIRECTS):
-                await before_request()
+                leaves = await before_request()
                 started = trio.current_time()
                 with trio.move_on_after(seconds_left) as deadline:
                     # The host is the Site's own whatever two parsers make of the address: only its target is used.
-                    page = await transfer.get(address)
+                    page = await transfer.get(address, leaves)
                 if deadline.cancelled_caught:
                     raise TransportFailure("no answer in time")
                 seconds_left = max(0, seconds_left - (trio.current_time() - started))

@@ -1,7 +1,8 @@
 """The one way to a request: nothing of ours asks a Site before its slot is granted (LANE-019, LANE-056)."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import trio
 from psycopg import AsyncConnection
@@ -10,6 +11,9 @@ from bookmark_appliance.clock import SECOND_MS, Clock
 from bookmark_appliance.database import Database
 from bookmark_appliance.lanes.pace import FLOOR_MS, SHORTEST_SPACING_MS, WIRE_MARGIN_MS
 from bookmark_appliance.store.lane_rows import take_cover_slot, take_request_slot
+
+# A moment that passed unused for longer is claimed anew: most of the margin is for the way to the Site.
+FRESH_MS = WIRE_MARGIN_MS // 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +45,26 @@ class RequestSlots:
 
     async def renew(self, site: str, spacing_ms: int, unused: _Grant) -> None:
         """Claim anew a moment that passed unused, unless it has only just passed; raises as `take`."""
-        if trio.current_time() - unused.at > WIRE_MARGIN_MS / SECOND_MS:
+        if trio.current_time() - unused.at > FRESH_MS / SECOND_MS:
             await self._claim(site, spacing_ms, unused)
 
-    async def take_for_cover(self, site: str) -> None:
+    def leaves(self, site: str) -> None:
+        """The request goes out only now: name look-up, connection and TLS lay between its slot and this moment."""
+        self._last[site] = replace(self._last[site], at=trio.current_time())
+
+    async def take_for_cover(self, site: str) -> Callable[[], None]:
         """Wait until everything asked of `site` lies a second back and claim the moment; no Lane's gap counts from it.
 
-        Raises as `take`.
+        To be called and raises as `HeldSlot`.
         """
         self._last_cover[site] = await self._granted(
             lambda connection, now: take_cover_slot(connection, site, now, SHORTEST_SPACING_MS),
             lambda: max(_left(self._last.get(site), SHORTEST_SPACING_MS), self._cover_left(site)),
         )
+        return partial(self._cover_leaves, site)
+
+    def _cover_leaves(self, site: str) -> None:
+        self._last_cover[site] = replace(self._last_cover[site], at=trio.current_time())
 
     async def _claim(self, site: str, spacing_ms: int, unused: _Grant | None = None) -> _Grant:
         def left() -> float:
@@ -74,6 +86,9 @@ class RequestSlots:
         wait_ms = 0
         while True:
             await trio.sleep(max(wait_ms / SECOND_MS, left()))
+            wait_ms = 0
+            if left() > 0:  # what was granted last has left only now
+                continue
             grant = _Grant(self._clock.now_ms(), trio.current_time())
             async with self._database.connection() as connection:
                 wait_ms = await take(connection, grant.at_ms)
@@ -103,14 +118,16 @@ class HeldSlot:
         """Whether a request was sent in it."""
         return self._grant is None
 
-    async def __call__(self) -> None:
+    async def __call__(self) -> Callable[[], None]:
         """Return at once for the first request, later if it waited for its turn at the tab; take a slot for each hop.
 
-        The floor of a hop counts from the answer that redirected, which has just arrived.
+        The floor of a hop counts from the answer that redirected, which has just arrived. What is returned is to be
+        called when the request leaves.
         """
         if self._grant is None:
             await trio.sleep(FLOOR_MS / SECOND_MS)
             await self._slots.take(self._site)
-            return
-        grant, self._grant = self._grant, None
-        await self._slots.renew(self._site, self._spacing_ms, grant)
+        else:
+            grant, self._grant = self._grant, None
+            await self._slots.renew(self._site, self._spacing_ms, grant)
+        return partial(self._slots.leaves, self._site)

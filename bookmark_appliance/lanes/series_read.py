@@ -22,7 +22,10 @@ log = logging.getLogger(__name__)
 
 NOT_MODIFIED = 304
 
-BeforeRequest = Callable[[], Awaitable[None]]
+Leaves = Callable[[], None] | None
+"""Called when a request leaves, by whoever can tell: from then on the wait of the next one is counted."""
+
+BeforeRequest = Callable[[], Awaitable[Leaves]]
 """Awaited before each request of a read, redirect hops included: there the Site's slot is taken (LANE-056)."""
 
 OUTCOME_OF_ERROR: Mapping[type[PageError], Outcome] = {

@@ -1,6 +1,7 @@
 """Which Series are due at a Site, in which order, and when the next one will be (DUE-)."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 from psycopg import AsyncConnection
 from psycopg.rows import args_row, scalar_row
@@ -15,12 +16,16 @@ from bookmark_appliance.store.series import STORED_COLUMNS, StoredSeries, stored
 # The rules are spelled once, here, as expressions over `s` (series), `h` (its holders), `t` (its times) and `d`. A
 # check stamp from a clock that has since been set back counts as never checked (LANE-058); a claim, a Sighting or a
 # doubtful reading stamped so counts for nothing. A doubtful reading calls for one early check, the first after it.
-_HOLDERS = """
+_COUNT_EACH = """
     CROSS JOIN LATERAL (
         SELECT count(*) AS holders
         FROM bookmarks AS b
         WHERE b.site = s.site AND b.series_id = s.series_id
     ) AS h
+"""
+
+_HOLDERS = f"""
+    {_COUNT_EACH}
     CROSS JOIN LATERAL (
         SELECT
             CASE WHEN s.latest_checked_at > %(now)s + %(tolerance)s THEN 0 ELSE s.latest_checked_at END AS checked_at,
@@ -51,14 +56,16 @@ _POLLABLE = """
         AND (s.finished_at = 0 OR s.force_poll_at > 0)
 """
 
-# The condition in parentheses is implied by the one at the end and spelled over stored columns, for the indexes.
+# The condition in parentheses is implied by the one at the end and spelled over stored columns, for the indexes. The
+# text comes last: a sort by what stands behind it would step over it at each comparison.
 _IS_DUE = f"""
     SELECT
-        s.series_id,
         s.force_poll_at > t.checked_at AS forced,
-        d.is_doubtful AS doubtful,
+        h.holders,
         t.checked_at,
-        {_RESTED_AT} AS rested_at
+        {_RESTED_AT} AS rested_at,
+        d.is_doubtful AS doubtful,
+        s.series_id
     FROM series AS s
     {_HOLDERS}
     WHERE {_POLLABLE}
@@ -83,6 +90,26 @@ _IS_DUE = f"""
 """
 
 _DUE = f"{_IS_DUE} ORDER BY forced DESC, h.holders DESC, t.checked_at, s.series_id"
+
+# Where many are due, one walk past all Bookmarks of the Site costs less than a search for those of each Series: with
+# 20,000 of them 25 ms against 45 (2026-11-30).
+_COUNT_ALL = """
+    JOIN (
+        SELECT b.series_id, count(*) AS holders
+        FROM bookmarks AS b
+        WHERE b.site = %(site)s
+        GROUP BY b.series_id
+    ) AS h ON h.series_id = s.series_id
+"""
+
+_DUE_OF_MANY = _DUE.replace(_COUNT_EACH, _COUNT_ALL)
+
+_MANY_ARE_DUE = f"""
+    SELECT count(*) >= 5000
+    FROM series AS s
+    WHERE {_POLLABLE}
+        AND s.latest_checked_at <= %(now)s - %(rest)s
+"""
 
 _FORCED = f"{_IS_DUE} AND s.force_poll_at > s.latest_checked_at ORDER BY h.holders DESC, t.checked_at, s.series_id"
 
@@ -151,18 +178,18 @@ _NEXT_DUE = f"""
 """
 
 
-@dataclass(frozen=True, slots=True)
-class DueSeries:
-    """One Series that a pass owes a Poll.
+class DueSeries(NamedTuple):
+    """One Series that a pass owes a Poll; a tuple, since there may be 20,000 and a dataclass takes 1 µs more of each.
 
     `checked_at` is its check stamp in ms, 0 for never and for one to come; `rested_at` when its rest ended, in ms.
     """
 
-    series_id: str
     forced: bool
-    doubtful: bool
+    holders: int
     checked_at: int
     rested_at: int
+    doubtful: bool
+    series_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,20 +218,15 @@ class DueTerms:
 
     def bind(self, site: str) -> dict[str, str | int]:
         """The parameters of the queries of this module."""
-        return {
-            "site": site,
-            "now": self.now,
-            "rest": self.rest,
-            "doubt": self.doubt,
-            "tolerance": self.tolerance,
-            "claim": self.claim,
-        }
+        return {"site": site, **asdict(self)}
 
 
 async def due_series(connection: AsyncConnection, site: str, terms: DueTerms) -> list[DueSeries]:
     """All Series of `site` that are due: forced ones first, then by Readers, then longest unchecked (DUE-009)."""
+    counted = await connection.execute(_MANY_ARE_DUE, terms.bind(site), prepare=False)
+    query = _DUE_OF_MANY if await counted.fetchone() == (True,) else _DUE
     async with connection.cursor(row_factory=args_row(DueSeries)) as cursor:
-        await cursor.execute(_DUE, terms.bind(site), prepare=False)
+        await cursor.execute(query, terms.bind(site), prepare=False)
         return await cursor.fetchall()
 
 

@@ -123,3 +123,8 @@ async def _measure_passes(conninfo: str) -> list[Figure]:
         Figure("CPU of a pass over 360 due Series", cpu, "ms", most=1_200),
         Figure(f"growth over {PASSES:,} passes", grown / 1_000_000, "MB", most=2),
     ]
+
+
+if __name__ == "__main__":
+    for figure in run():
+        print(figure, flush=True)

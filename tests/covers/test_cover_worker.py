@@ -1,6 +1,5 @@
 """What readings call for, worked off beside the Lanes."""
 
-from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from bookmark_appliance.database import Database
 from bookmark_appliance.lanes.outcome import Judgement, Outcome
 from bookmark_appliance.lanes.page_errors import BrowserLost
 from bookmark_appliance.lanes.request_slots import RequestSlots
+from bookmark_appliance.lanes.series_read import BeforeRequest
 from bookmark_appliance.lanes.site import Reading
 from bookmark_appliance.lanes.sites import SITES
 from bookmark_appliance.page import Page
@@ -27,7 +27,6 @@ from tests.serving_process import eventually
 KAGANE = SeriesKey("kagane", "three")
 NOVEL = SeriesKey("novelfull", "four")
 KAGANE_IMAGE = f"https://kagane.to/api/v2/image/{'0' * 36}/compressed"
-BeforeRequest = Callable[[], Awaitable[None]]
 
 
 class Hosts:

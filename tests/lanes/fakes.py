@@ -9,6 +9,7 @@ import trio
 
 from bookmark_appliance.clock import SECOND_MS
 from bookmark_appliance.database import Database
+from bookmark_appliance.lanes.series_read import BeforeRequest
 from bookmark_appliance.lanes.site import Site
 from bookmark_appliance.page import Page
 from bookmark_appliance.postgres.trio_connection import TrioConnection
@@ -52,7 +53,7 @@ class FakeFetcher:
         address: str,
         *,
         headers: Mapping[str, str] = MappingProxyType({}),
-        before_request: Callable[[], Awaitable[None]],
+        before_request: BeforeRequest,
     ) -> Page:
         """As PageFetcher.fetch."""
         await before_request()

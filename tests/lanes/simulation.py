@@ -16,7 +16,7 @@ from bookmark_appliance.database import Database
 from bookmark_appliance.lanes.fault_watch import FaultWatch
 from bookmark_appliance.lanes.lane import Lane
 from bookmark_appliance.lanes.request_slots import RequestSlots
-from bookmark_appliance.lanes.series_read import SeriesReader
+from bookmark_appliance.lanes.series_read import BeforeRequest, SeriesReader
 from bookmark_appliance.lanes.site import Reading, Site
 from bookmark_appliance.lanes.sites import SITES
 from bookmark_appliance.lanes.supervision import contain
@@ -60,7 +60,7 @@ class SimulatedFetcher:
         address: str,
         *,
         headers: Mapping[str, str] = MappingProxyType({}),
-        before_request: Callable[[], Awaitable[None]],
+        before_request: BeforeRequest,
     ) -> Page:
         """As PageFetcher.fetch."""
         if self.tab is None:
@@ -68,7 +68,7 @@ class SimulatedFetcher:
         async with self.tab:
             return await self._ask(site, address, before_request)
 
-    async def _ask(self, site: Site, address: str, before_request: Callable[[], Awaitable[None]]) -> Page:
+    async def _ask(self, site: Site, address: str, before_request: BeforeRequest) -> Page:
         await before_request()
         self.fetched.append((self.clock.now_ms(), site.name, address))
         await trio.sleep(self.seconds)

@@ -22,6 +22,7 @@ NOISE = 4
 
 QUERIES = {
     "due": (due._DUE, {"series_pollable_idx", "series_forced_idx", "series_doubtful_idx", "bookmarks_series_idx"}),
+    "many are due": (due._MANY_ARE_DUE, {"series_pollable_idx"}),
     "forced": (due._FORCED, {"series_forced_idx", "bookmarks_series_idx"}),
     "stamp if due": (due._STAMP_IF_DUE, {"series_pkey", "bookmarks_series_idx"}),
     "next due": (
@@ -65,6 +66,7 @@ async def test_queries_over_a_large_site_use_their_indexes_and_keep_their_figure
         assert await best_ms(lambda: due.eligible_count(connection, SITE)) <= 40 * NOISE
 
         await make_all_due(connection)
+        assert not [line for line in await plan_lines(connection, due._DUE_OF_MANY) if "Nested Loop" in line]
         assert len(await due.due_series(connection, SITE, TERMS)) > SERIES * 0.99
         assert await best_ms(lambda: due.due_series(connection, SITE, TERMS)) <= 120 * NOISE
         assert await best_ms(lambda: due.next_due_at(connection, SITE, TERMS)) <= 30 * NOISE
@@ -95,6 +97,26 @@ async def test_the_next_due_moment_is_the_first_at_which_anything_is_due(
             await connection.execute("DELETE FROM bookmarks")
             await connection.execute("DELETE FROM series")
         await trio.lowlevel.checkpoint()
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_what_is_due_is_the_same_however_its_holders_are_counted(
+    database: Database, make_reader: MakeReader, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """DUE-003, DUE-006, DUE-009, DUE-010: one walk where many are due, one look for each where few are."""
+    async with database.transaction() as connection:
+        readers = [await make_reader(connection, number) for number in ("1", "2")]
+    dice = random.Random(seed)
+    for number in range(80):
+        await _hold_any(database, readers, dice, f"s{number}")
+        await hold_series(database, readers[0], f"s{number}", site="demonic")
+    async with database.connection() as connection:
+        few = await due.due_series(connection, SITE, TERMS)
+        monkeypatch.setattr(due, "_DUE", "not asked")
+        monkeypatch.setattr(due, "_MANY_ARE_DUE", due._MANY_ARE_DUE.replace(">= 5000", ">= 1"))
+        assert await due.due_series(connection, SITE, TERMS) == few
+    assert len(few) > 20
+    assert few == sorted(few, key=lambda one: (not one.forced, -one.holders, one.checked_at, one.series_id))
 
 
 async def _hold_any(database: Database, readers: list[Reader], dice: random.Random, slug: str) -> None:

@@ -23,7 +23,7 @@ EARLY = NOW - HOUR_MS - 2 * MINUTE_MS
 
 
 def due(checked_at: int = EARLY, *, forced: bool = False, doubtful: bool = False) -> DueSeries:
-    return DueSeries("s", forced, doubtful, checked_at, checked_at + HOUR_MS)
+    return DueSeries(forced, 1, checked_at, checked_at + HOUR_MS, doubtful, "s")
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_the_wake_thresholds(series: Sequence[DueSeries], wakes: bool) -> None:
 
 def test_lateness_counts_from_the_end_of_the_rest_and_not_for_what_was_never_checked() -> None:
     """LANE-052: a Series that a Sighting put off is not late for that."""
-    put_off = DueSeries("s", False, False, NOW - 5 * HOUR_MS, NOW - 3 * MINUTE_MS)
+    put_off = DueSeries(False, 1, NOW - 5 * HOUR_MS, NOW - 3 * MINUTE_MS, False, "s")
     assert lateness_ms([due(0), put_off, due(NOW - HOUR_MS)], NOW) == 3 * MINUTE_MS
     assert lateness_ms([due(0)], NOW) == 0
 

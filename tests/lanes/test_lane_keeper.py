@@ -120,7 +120,9 @@ async def two(processes: ProcessMaker) -> tuple[Process, Process]:
     return processes("one"), processes("other")
 
 
-async def test_every_lane_runs_in_one_process_and_moves_when_that_one_ends(two: tuple[Process, Process]) -> None:
+async def test_every_lane_runs_in_one_process_and_moves_when_that_one_ends(
+    two: tuple[Process, Process], caplog: pytest.LogCaptureFixture
+) -> None:
     """LANE-001, LANE-002: never twice, and each within a try of the end of the session that held it."""
     one, other = two
     first = trio.CancelScope()
@@ -134,7 +136,14 @@ async def test_every_lane_runs_in_one_process_and_moves_when_that_one_ends(two: 
         first.cancel()
         await until(lambda: where(one.running) == {site: {"other"} for site in SITES})
         nursery.cancel_scope.cancel()
+    assert "crashed" not in caplog.text, "a Lane that runs twice says so, and is contained"
     assert TRY_SECONDS + RECONNECT_SECONDS < 60
+
+
+def test_each_lane_has_a_lock_of_its_own() -> None:
+    """LANE-002: and during an upgrade the old process and the new one mean the same one."""
+    assert len({lane_lock(site) for site in SITES}) == len(SITES)
+    assert hex(lane_lock("asura")) == "0x626d61706e7c4693"
 
 
 async def test_a_lost_session_stops_its_lanes_and_they_come_back(

@@ -11,7 +11,7 @@ from bookmark_appliance.database import Database, open_database
 from bookmark_appliance.lanes.fault_watch import FaultWatch
 from bookmark_appliance.lanes.pace import FLOOR_MS, WIRE_MARGIN_MS, due_terms
 from bookmark_appliance.lanes.page_errors import TransportFailure
-from bookmark_appliance.lanes.request_slots import RequestSlots
+from bookmark_appliance.lanes.request_slots import FRESH_MS, RequestSlots
 from bookmark_appliance.lanes.sites import SITES
 from bookmark_appliance.page import Page
 from bookmark_appliance.series_key import SeriesKey
@@ -484,6 +484,17 @@ async def test_a_slot_that_waited_for_its_turn_is_claimed_anew(autojump_clock: M
     assert world.clock.now_ms() == START_MS + 9_000, "nobody else has asked: there is nothing to wait for"
     await slots.take("asura", 10_000)
     assert world.clock.now_ms() >= START_MS + 19_000
+
+
+async def test_a_slot_that_has_only_just_passed_is_not_claimed_again(autojump_clock: MockClock, world: World) -> None:
+    """LANE-019, LANE-056: for what it takes to write a stamp no second statement; longer would eat up the margin."""
+    slots = RequestSlots(world.database, world.clock)
+    for used_after_ms, claimed_at in ((FRESH_MS - 5, START_MS), (FRESH_MS + 5, START_MS + 2 * FRESH_MS)):
+        held = await slots.take(f"used after {used_after_ms} ms")
+        await trio.sleep(used_after_ms / 1_000)
+        await held()
+        assert (claimed_at,) in await sql(world, "SELECT last_request_at FROM site_requests"), used_after_ms
+    assert FRESH_MS <= WIRE_MARGIN_MS / 2
 
 
 async def test_a_slot_that_another_took_meanwhile_waits_its_gap(autojump_clock: MockClock, world: World) -> None:

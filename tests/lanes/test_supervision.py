@@ -34,7 +34,7 @@ async def test_the_pauses_double_up_to_five_minutes(
 
 async def test_a_run_that_lasted_starts_the_pauses_anew(autojump_clock: MockClock) -> None:
     """LANE-057: an old crash costs a later one nothing; an end without one is the end."""
-    lengths = iter([0, 0, 0, 301, 0, 0, None])
+    lengths = iter([0, 0, 299, 301, 0, 0, None])
     starts: list[float] = []
 
     async def run() -> None:
@@ -46,7 +46,7 @@ async def test_a_run_that_lasted_starts_the_pauses_anew(autojump_clock: MockCloc
         raise RuntimeError("a bug of ours")
 
     await contain("lane[asura]", run)
-    assert [round(after - before) for before, after in pairwise(starts)] == [1, 2, 4, 301 + 1, 2, 4]
+    assert [round(after - before) for before, after in pairwise(starts)] == [1, 2, 299 + 4, 301 + 1, 2, 4]
 
 
 async def test_a_crash_records_the_pass_with_what_it_had_and_the_lane_goes_on(

@@ -11,11 +11,16 @@ import trio
 
 @dataclass(frozen=True)
 class Request:
-    """What arrived. `target` is as it stood on the wire; `at` is `trio.current_time()`, seconds that never go back."""
+    """What arrived. `target` is as it stood on the wire.
+
+    `connected_at` is when its connection was opened, `at` when the request stood in it after both sides' cryptography:
+    by `trio.current_time()`, seconds that never go back.
+    """
 
     host: str
     target: str
     headers: Mapping[str, str]
+    connected_at: float
     at: float
 
     @property
