@@ -68,7 +68,7 @@ class Browser:
         left behind, until the next one closes them."""
 
     async def read(
-        self, read: TabRead, arrived: Callable[[Page], bool], before_request: Callable[[], Awaitable[None]]
+        self, read: TabRead, arrived: Callable[[Page], bool], before_request: Callable[[], Awaitable[object]]
     ) -> Page:
         """Open a tab and look until an answer has `arrived`, or the time is over: then the last answer there was.
 

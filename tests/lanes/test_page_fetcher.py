@@ -13,6 +13,7 @@ import trio
 from bookmark_appliance.lanes.address_gate import fetchable
 from bookmark_appliance.lanes.page_errors import FetcherUnavailable, TransportFailure, Unfetchable
 from bookmark_appliance.lanes.page_fetcher import PROFILE, PageFetcher
+from bookmark_appliance.lanes.series_read import Leaves
 from bookmark_appliance.lanes.sites import SITES
 from bookmark_appliance.page import MAX_BODY_BYTES
 from tests.lanes.fetching import ASURA, any_address, at_once, fetcher_for, site_at
@@ -342,3 +343,19 @@ async def test_fetches_at_the_same_time_do_not_mix_and_need_no_thread(simulated_
         for series in simulated_sites.world.series:
             nursery.start_soon(read, series.site, series.address)
     assert titles == {series.address: series.title.replace("'", "&#x27;") for series in simulated_sites.world.series}
+
+
+async def test_it_tells_when_each_request_leaves(simulated_sites: SimulatedSites) -> None:
+    """LANE-056: once a request, hops included, when its connection stands; never for one that did not get so far."""
+    left: list[int] = []
+
+    async def before_request() -> Leaves:
+        return lambda: left.append(len(simulated_sites.requests))
+
+    fetcher = fetcher_for(simulated_sites)
+    await fetcher.fetch(ASURA, ADDRESS.replace("4be1c07a", "00000000"), before_request=before_request)
+    assert left == [0, 1], "one of them was a redirect; each left before it had arrived"
+    nowhere = PageFetcher(fetchable, connect_to={ASURA.host: ("127.0.0.1", 1)})
+    with pytest.raises(TransportFailure):
+        await nowhere.fetch(ASURA, ADDRESS, before_request=before_request)
+    assert len(left) == 2

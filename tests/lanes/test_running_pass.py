@@ -505,3 +505,27 @@ async def test_a_slot_that_another_took_meanwhile_waits_its_gap(autojump_clock: 
     await slots.take("asura")
     await held()
     assert world.clock.now_ms() >= START_MS + 15_000
+
+
+async def test_the_wait_counts_from_when_a_request_leaves(autojump_clock: MockClock, world: World) -> None:
+    """LANE-019, LANE-056: a slow handshake brings no two requests nearer, also for whoever waits for it already."""
+    slots = RequestSlots(world.database, world.clock)
+    moments = []
+
+    async def ask(handshake: float) -> None:
+        leaves = await (await slots.take("asura"))()
+        await trio.sleep(handshake)
+        assert leaves is not None
+        leaves()
+        moments.append(world.clock.now_ms())
+
+    async with trio.open_nursery() as nursery:
+        for handshake in (0.8, 0, 0.5, 0):
+            nursery.start_soon(ask, handshake)
+            await trio.sleep(0.01)
+    assert min(after - before for before, after in pairwise(moments)) >= FLOOR_MS
+    leaves = await slots.take_for_cover("asura")
+    await trio.sleep(0.8)
+    leaves()
+    await slots.take("asura")
+    assert world.clock.now_ms() - START_MS >= moments[-1] - START_MS + 800 + 2 * FLOOR_MS
