@@ -11,16 +11,11 @@ import trio
 
 @dataclass(frozen=True)
 class Request:
-    """What arrived. `target` is as it stood on the wire.
-
-    `connected_at` is when its connection was opened, `at` when the request stood in it after both sides' cryptography:
-    by `trio.current_time()`, seconds that never go back.
-    """
+    """What arrived, and when by `trio.current_time()`. `target` is as it stood on the wire."""
 
     host: str
     target: str
     headers: Mapping[str, str]
-    connected_at: float
     at: float
 
     @property

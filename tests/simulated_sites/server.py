@@ -50,10 +50,9 @@ class SimulatedSites:
     async def serve(self, stream: trio.SSLStream[trio.SocketStream]) -> None:
         """One connection, as many requests as it brings."""
         protocol = h11.Connection(h11.SERVER)
-        connected_at = trio.current_time()
         try:
             async with stream:
-                while request := await _next_request(protocol, stream, connected_at):
+                while request := await _next_request(protocol, stream):
                     exchange = Exchange(request, stream, protocol)
                     await self._answer(exchange)
                     if protocol.our_state is not h11.DONE or protocol.their_state is not h11.DONE:
@@ -137,9 +136,7 @@ async def simulated_sites(world: World | None = None) -> AsyncIterator[Simulated
             nursery.cancel_scope.cancel()
 
 
-async def _next_request(
-    protocol: h11.Connection, stream: trio.SSLStream[trio.SocketStream], connected_at: float
-) -> Request | None:
+async def _next_request(protocol: h11.Connection, stream: trio.SSLStream[trio.SocketStream]) -> Request | None:
     request = None
     while True:
         event = protocol.next_event()
@@ -148,7 +145,7 @@ async def _next_request(
         elif isinstance(event, h11.Request):
             headers = {name.decode(): value.decode("latin-1") for name, value in event.headers}
             host = headers.get("host", "").partition(":")[0]
-            request = Request(host, event.target.decode("latin-1"), headers, connected_at, trio.current_time())
+            request = Request(host, event.target.decode("latin-1"), headers, trio.current_time())
         elif isinstance(event, h11.EndOfMessage):
             return request
         elif isinstance(event, h11.ConnectionClosed):
