@@ -66,7 +66,8 @@ class ChromeKeeper:
         started = trio.current_time()
         chrome = await ChromeProcess.start(self._options, nursery, self._start_seconds)
         try:
-            log.info("%s is up after %.1f s", chrome.version.strip(), trio.current_time() - started)
+            took = trio.current_time() - started
+            log.info("%s is up after %.1f s, in zone %s", chrome.version.strip(), took, self._options.zone)
             self._chrome = chrome
             self._changed.unpark_all()
             await self._until_not_wanted(chrome)

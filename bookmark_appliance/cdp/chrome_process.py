@@ -75,8 +75,8 @@ class ChromeProcess:
     async def end(self) -> None:
         """End it with everything that it started. Shielded, bounded.
 
-        It is asked first: told by TERM alone, Chromium 156 lost the cookies of the last half minute in 6 of 7 ends, and
-        in none when it was asked (2026-11-30).
+        It is asked first: told by TERM alone, Chromium 156 lost the cookies of the last half minute, and none when it was
+        asked (docs/decisions/0013-the-browser-host.md).
         """
         if self.port and not self.ended.is_set():
             with trio.move_on_after(CLOSE_SECONDS, shield=True), suppress(OSError, trio.BrokenResourceError):

@@ -14,6 +14,7 @@ from bookmark_appliance.cdp.browser_host import Front
 from bookmark_appliance.cdp.chrome_command import ChromeOptions, find_chrome
 from bookmark_appliance.cdp.chrome_keeper import ChromeKeeper
 from bookmark_appliance.setting_values import IPNetwork
+from tests.serving_process import Serve
 
 ZONE = "Asia/Jakarta"
 
@@ -106,3 +107,9 @@ async def running_host(
         nursery.start_soon(trio.serve_listeners, Front(keeper, allow).serve, listeners)
         yield Host(listeners[0].socket.getsockname())
         nursery.cancel_scope.cancel()
+
+
+async def host_of(command: Serve) -> Host:
+    """Where a `browser` of its own process listens."""
+    address, _, port = (await command.listening()).removeprefix("http://").rpartition(":")
+    return Host((address, int(port)))

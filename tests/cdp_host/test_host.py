@@ -18,8 +18,8 @@ from trio_websocket import ConnectionClosed
 from bookmark_appliance.cdp import chrome_keeper, chrome_process
 from bookmark_appliance.cdp.chrome_process import ChromeProcess
 from bookmark_appliance.cdp.chrome_profile import chromes_on
-from tests.cdp_host.hosting import ZONE, Host, chrome_options, running_host
-from tests.serving_process import Place, Serve, eventually
+from tests.cdp_host.hosting import ZONE, Host, chrome_options, host_of, running_host
+from tests.serving_process import Place, eventually
 from tests.simulated_sites import simulated_sites
 
 
@@ -281,9 +281,3 @@ async def test_a_host_that_was_killed_leaves_nothing_that_keeps_the_next_one_fro
         await host.discovery()
         assert len(chromes_on(profile)) == 1
         assert chromes_on(profile) != [stuck]
-
-
-async def host_of(command: Serve) -> Host:
-    """Where a command listens."""
-    address, _, port = (await command.listening()).removeprefix("http://").rpartition(":")
-    return Host((address, int(port)))
