@@ -41,6 +41,8 @@ def run(
     names = NAMES if program is None else (str(program),)
     if (found := find_chrome(names)) is None:
         raise SettingsError(f"--chrome: no program {' or '.join(names)} is here")
+    if profile is None:
+        make_folder("DATA_DIR", settings.data_dir, PRIVATE)
     folder = (profile or settings.data_dir / "chrome-profile").absolute()
     options = ChromeOptions(found, folder, zone_name, settings.site_connect_to, settings.site_ca_file)
     make_folder("--profile", folder, PRIVATE)

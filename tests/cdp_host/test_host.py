@@ -260,7 +260,7 @@ async def test_it_ends_in_good_order_when_told_to(tmp_path: Path) -> None:
             command.signal(signal.SIGTERM)
             assert await command.ended() == 0
     assert not chromes_on(profile)
-    assert profile.stat().st_mode & 0o777 == 0o700
+    assert [folder.stat().st_mode & 0o777 for folder in (place.data, profile)] == [0o700, 0o700]
     assert "Traceback" not in command.said
 
 
