@@ -18,7 +18,7 @@ import click
 from bookmark_appliance.cdp.host_options import ListenAddress, listen_address
 from bookmark_appliance.config import process_settings, process_zone
 from bookmark_appliance.exit_codes import FAILED, USAGE, explain
-from bookmark_appliance.lanes.page import MAX_BODY_BYTES
+from bookmark_appliance.page import MAX_BODY_BYTES
 from bookmark_appliance.setting_values import IPNetwork, decimal, networks
 from bookmark_appliance.settings import Settings
 
