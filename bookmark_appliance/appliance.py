@@ -10,14 +10,13 @@ import trio
 from bookmark_appliance.clock import HOUR_MS, SECOND_MS, SystemClock
 from bookmark_appliance.config import Settings
 from bookmark_appliance.database import DatabaseUnavailable
+from bookmark_appliance.fetchers import browser_fetcher, plain_fetcher
 from bookmark_appliance.lanes.acquisition import Acquirer
-from bookmark_appliance.lanes.address_gate import fetchable
 from bookmark_appliance.lanes.fault_watch import FaultWatch
 from bookmark_appliance.lanes.lane import Lane
 from bookmark_appliance.lanes.lane_keeper import keep_lanes
-from bookmark_appliance.lanes.page import FetcherUnavailable
-from bookmark_appliance.lanes.page_fetcher import PageFetcher
 from bookmark_appliance.lanes.request_slots import RequestSlots
+from bookmark_appliance.lanes.routing import Route
 from bookmark_appliance.lanes.series_read import SeriesReader
 from bookmark_appliance.lanes.sites import SITES
 from bookmark_appliance.lanes.supervision import contain
@@ -84,8 +83,8 @@ async def _run_parts(storage: Storage, shutdown: Shutdown) -> None:
     host, port = listeners[0].socket.getsockname()[:2]
     settings = settings.bound_to(port)
     slots = RequestSlots(database, clock)
-    reader = SeriesReader(clock, _plain_fetcher(settings))
-    faults = FaultWatch(database, SITES, browser_configured=settings.browser_ws_url is not None)
+    reader = SeriesReader(clock, plain_fetcher(settings), browser_fetcher(settings))
+    faults = FaultWatch(database, SITES, browser_configured=reader.has(Route.BROWSER))
     acquirer = Acquirer(SITES, database, reader, slots, clock)
     app = create_app(
         WebContext(
@@ -130,12 +129,3 @@ async def _end_with_database(storage: Storage) -> None:
     """Nothing works without the database: its end is ours, loudly, and the init system starts us again."""
     await storage.wait_lost()
     raise DatabaseUnavailable("the embedded database has ended by itself")
-
-
-def _plain_fetcher(settings: Settings) -> PageFetcher | None:
-    """None, said loudly, where the plain client cannot be built: everything else still works (OPS-004)."""
-    try:
-        return PageFetcher(fetchable, connect_to=settings.site_connect_to, ca_file=settings.site_ca_file)
-    except FetcherUnavailable as error:
-        log.error("no page can be read: the plain client cannot be built: %s", error)
-        return None

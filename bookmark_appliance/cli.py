@@ -17,7 +17,7 @@ import click
 
 from bookmark_appliance.config import process_settings
 from bookmark_appliance.exit_codes import FAILED, USAGE, explain
-from bookmark_appliance.lanes.page import MAX_BODY_BYTES
+from bookmark_appliance.page import MAX_BODY_BYTES
 from bookmark_appliance.setting_values import decimal
 from bookmark_appliance.settings import Settings
 

@@ -11,14 +11,14 @@ import trio
 
 from bookmark_appliance.clock import SECOND_MS, SystemClock
 from bookmark_appliance.config import Settings
+from bookmark_appliance.fetchers import browser_fetcher, plain_fetcher
 from bookmark_appliance.lanes.address_gate import fetchable
 from bookmark_appliance.lanes.judgement import judge_page
 from bookmark_appliance.lanes.outcome import Outcome
-from bookmark_appliance.lanes.page import MAX_BODY_BYTES, FetcherUnavailable, Page
-from bookmark_appliance.lanes.page_fetcher import PageFetcher
-from bookmark_appliance.lanes.routing import route
+from bookmark_appliance.lanes.routing import Route, route
 from bookmark_appliance.lanes.series_read import UNFETCHABLE, SeriesRead, SeriesReader
 from bookmark_appliance.lanes.site import Site
+from bookmark_appliance.page import MAX_BODY_BYTES, Page
 
 PAUSE_SECONDS = 1.0
 """Before each request: a Site is asked once a second at most (LANE-056), and a probe has no database to ask."""
@@ -40,14 +40,10 @@ def judge_body(site: Site, series_url: str, status: int, headers: Mapping[str, s
 
 def read_live(site: Site, series_url: str, settings: Settings) -> SeriesRead:
     """The read that a Lane makes, over the routes that this machine has. Probes of one build take turns."""
-    way = route(site, browser_usable=False)
-    if way is None or not fetchable(site, series_url):
+    reader = SeriesReader(SystemClock(), plain_fetcher(settings), browser_fetcher(settings))
+    way = route(site, browser_usable=reader.has(Route.BROWSER))
+    if way is None or not reader.has(way) or not fetchable(site, series_url):
         return UNFETCHABLE
-    try:
-        fetcher = PageFetcher(fetchable, connect_to=settings.site_connect_to, ca_file=settings.site_ca_file)
-    except FetcherUnavailable:
-        return UNFETCHABLE
-    reader = SeriesReader(SystemClock(), fetcher)
     pauses = chain([0.0], repeat(PAUSE_SECONDS))
 
     async def pause() -> None:

@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from bookmark_appliance import cli
-from bookmark_appliance.lanes.page import MAX_BODY_BYTES
+from bookmark_appliance.page import MAX_BODY_BYTES
 from tests.simulated_sites import SimulatedSites, faults, simulated_sites
 
 CASES = Path(__file__).parent / "cases"

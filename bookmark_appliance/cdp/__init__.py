@@ -1,1 +1,1 @@
-"""The DevTools protocol: its client, the held-tab reader and the browser host."""
+"""The browser on another machine: a client of Chrome's debugging protocol (CDP) and reading pages in a tab of it."""

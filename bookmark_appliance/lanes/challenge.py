@@ -3,6 +3,7 @@
 import re
 
 from bookmark_appliance.lanes.tags import Markup, Tag
+from bookmark_appliance.page import Page
 
 _MARKERS = ("/cdn-cgi/challenge-platform/h/", "_cf_chl_opt", "/orchestrate/chl_page/")
 """Not the bare prefix: the jsd script below it sits in ordinary pages."""
@@ -30,6 +31,16 @@ def running_scripts(markup: Markup) -> list[Tag]:
     ]
 
 
-def arrived(text: str) -> bool:
-    """Whether the browser's tab holds an answer yet (BRO-008): something, and not the challenge page."""
-    return bool(text.strip()) and not is_challenge(Markup(text))
+def challenge_sign(page: Page, markup: Markup) -> str:
+    """What tells that an answer is a challenge, whatever its status: Cloudflare's own header or the body; or `""`."""
+    if page.headers.get("cf-mitigated", "").strip().lower() == "challenge":
+        return "cf-mitigated: challenge"
+    return "Cloudflare's challenge page" if is_challenge(markup) else ""
+
+
+def arrived(page: Page) -> bool:
+    """Whether this answer ends a read in a browser's tab (BRO-002, BRO-008, BRO-010).
+
+    A challenge may clear and an empty page fill itself; any other answer is the Site's, refusals among them.
+    """
+    return not challenge_sign(page, Markup(page.text)) and (page.status != 200 or bool(page.body.strip()))

@@ -17,7 +17,8 @@ from curl_cffi.const import CurlECode, CurlInfo, CurlOpt
 from curl_cffi.curl import CURL_WRITEFUNC_ERROR, DEFAULT_CACERT, Curl, CurlError
 
 from bookmark_appliance.lanes.curl_multi import CurlMulti
-from bookmark_appliance.lanes.page import FetcherUnavailable, Page, TransportFailure
+from bookmark_appliance.lanes.page_errors import FetcherUnavailable, TransportFailure
+from bookmark_appliance.page import Page
 
 MAX_HEADER_BYTES: Final = 64 * 1024
 """Of one answer, interim answers and trailers included; curl's own limit is 300 kB."""

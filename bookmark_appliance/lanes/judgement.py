@@ -6,11 +6,11 @@ from email.utils import parsedate_to_datetime
 
 from bookmark_appliance.clock import DAY_MS, SECOND_MS
 from bookmark_appliance.lanes.address_gate import fetchable
-from bookmark_appliance.lanes.challenge import is_challenge
+from bookmark_appliance.lanes.challenge import challenge_sign
 from bookmark_appliance.lanes.outcome import Judgement, Outcome
-from bookmark_appliance.lanes.page import Page
 from bookmark_appliance.lanes.site import MissingSeries, RefusingBody, Site, UnreadableBody
 from bookmark_appliance.lanes.tags import Markup
+from bookmark_appliance.page import Page
 
 MAX_RETRY_AFTER_MS = DAY_MS
 """A refusing Site is asked again within a day, whatever it says (LANE-022)."""
@@ -56,10 +56,8 @@ def _refusal(site: Site, page: Page, markup: Markup) -> str:
         return f"status {page.status}"
     if page.status == 503 and "retry-after" in page.headers:
         return "status 503 with Retry-After"
-    if page.headers.get("cf-mitigated", "").strip().lower() == "challenge":
-        return "cf-mitigated: challenge"
-    if is_challenge(markup):
-        return "Cloudflare's challenge page"
+    if sign := challenge_sign(page, markup):
+        return sign
     if site.own_check and site.own_check(page.address, markup):
         return "the Site's own check"
     return ""

@@ -9,8 +9,9 @@ from urllib.parse import urljoin
 
 import trio
 
-from bookmark_appliance.lanes.page import MAX_BODY_BYTES, FetcherUnavailable, Page, TransportFailure, Unfetchable
+from bookmark_appliance.lanes.page_errors import FetcherUnavailable, TransportFailure, Unfetchable
 from bookmark_appliance.lanes.site import Site
+from bookmark_appliance.page import MAX_BODY_BYTES, Page
 
 PROFILE: Final = "chrome152"
 """One exact profile: TLS, HTTP/2 and headers of that Chrome, its user agent among them. The bare alias `chrome` moves

@@ -11,9 +11,10 @@ from bookmark_appliance.clock import SECOND_MS, Clock
 from bookmark_appliance.lanes.address_gate import fetchable
 from bookmark_appliance.lanes.judgement import judge_page
 from bookmark_appliance.lanes.outcome import Judgement, Outcome
-from bookmark_appliance.lanes.page import BrowserLost, ChallengeHeld, Page, PageError, TransportFailure, Unfetchable
+from bookmark_appliance.lanes.page_errors import BrowserLost, ChallengeHeld, PageError, TransportFailure, Unfetchable
 from bookmark_appliance.lanes.routing import Route
 from bookmark_appliance.lanes.site import Reading, Site
+from bookmark_appliance.page import Page
 from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.store.page_validators import KeptReading
 

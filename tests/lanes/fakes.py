@@ -9,8 +9,8 @@ import trio
 
 from bookmark_appliance.clock import SECOND_MS
 from bookmark_appliance.database import Database
-from bookmark_appliance.lanes.page import Page
 from bookmark_appliance.lanes.site import Site
+from bookmark_appliance.page import Page
 from bookmark_appliance.postgres.trio_connection import TrioConnection
 from bookmark_appliance.store.readers import Reader
 

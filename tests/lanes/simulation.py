@@ -15,13 +15,13 @@ from bookmark_appliance.chapter import Chapter
 from bookmark_appliance.database import Database
 from bookmark_appliance.lanes.fault_watch import FaultWatch
 from bookmark_appliance.lanes.lane import Lane
-from bookmark_appliance.lanes.page import Page
 from bookmark_appliance.lanes.request_slots import RequestSlots
 from bookmark_appliance.lanes.series_read import SeriesReader
 from bookmark_appliance.lanes.site import Reading, Site
 from bookmark_appliance.lanes.sites import SITES
 from bookmark_appliance.lanes.supervision import contain
 from bookmark_appliance.lanes.tags import Markup
+from bookmark_appliance.page import Page
 from bookmark_appliance.store.readers import Reader
 from tests.lanes.fakes import START_MS, TrioClock
 

@@ -6,7 +6,8 @@ from trio.testing import MockClock
 
 from bookmark_appliance.clock import HOUR_MS, MINUTE_MS
 from bookmark_appliance.lanes.acquisition import AT_ONCE, WAITING_ROOM
-from bookmark_appliance.lanes.page import Page, TransportFailure
+from bookmark_appliance.lanes.page_errors import TransportFailure
+from bookmark_appliance.page import Page
 from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.store.series import ACQUISITION_CLAIM_MS
 from tests.lanes.conftest import World

@@ -8,7 +8,8 @@ import trio
 from trio.testing import MockClock
 
 from bookmark_appliance.bookmark_put import BookmarkPut
-from bookmark_appliance.lanes.page import Page, TransportFailure
+from bookmark_appliance.lanes.page_errors import TransportFailure
+from bookmark_appliance.page import Page
 from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.store.owner_acts import correct_latest, repair_series_url
 from tests.lanes.conftest import World

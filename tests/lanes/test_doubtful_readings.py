@@ -7,8 +7,8 @@ from trio.testing import MockClock
 from bookmark_appliance.bookmark_put import BookmarkPut
 from bookmark_appliance.clock import HOUR_MS, MINUTE_MS
 from bookmark_appliance.lanes.pace import due_terms
-from bookmark_appliance.lanes.page import Page
 from bookmark_appliance.lanes.sites import SITES
+from bookmark_appliance.page import Page
 from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.store.due import due_series
 from bookmark_appliance.store.owner_acts import correct_latest

@@ -12,8 +12,8 @@ from trio.testing import MockClock
 
 from bookmark_appliance.clock import SECOND_MS
 from bookmark_appliance.database import Database, open_database
-from bookmark_appliance.lanes.page import Page
 from bookmark_appliance.lanes.supervision import contain
+from bookmark_appliance.page import Page
 from bookmark_appliance.postgres.trio_connection import T
 from bookmark_appliance.store.readers import Reader
 from tests.blocking_connection import BlockingConnection

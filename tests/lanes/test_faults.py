@@ -21,8 +21,8 @@ from bookmark_appliance.lanes.faults import (
     judge_faults,
     proves_recovery,
 )
-from bookmark_appliance.lanes.page import Page
 from bookmark_appliance.lanes.sites import SITES
+from bookmark_appliance.page import Page
 from bookmark_appliance.store import fault_rows
 from bookmark_appliance.store.lane_passes import LanePass, record_pass
 from tests.lanes.conftest import World

@@ -10,7 +10,7 @@ from trio.testing import MockClock
 
 from bookmark_appliance.clock import HOUR_MS, MINUTE_MS
 from bookmark_appliance.lanes.gates import lateness_ms, wakes_browser
-from bookmark_appliance.lanes.page import BrowserLost
+from bookmark_appliance.lanes.page_errors import BrowserLost
 from bookmark_appliance.lanes.sites import SITES
 from bookmark_appliance.store.due import DueSeries
 from tests.lanes.conftest import World

@@ -9,7 +9,8 @@ from trio.testing import MockClock
 
 from bookmark_appliance.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from bookmark_appliance.lanes.pace import WIRE_MARGIN_MS
-from bookmark_appliance.lanes.page import BrowserLost, Page, TransportFailure
+from bookmark_appliance.lanes.page_errors import BrowserLost, TransportFailure
+from bookmark_appliance.page import Page
 from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.store.lane_passes import RETENTION_MS, LanePass, record_pass
 from tests.lanes.conftest import World

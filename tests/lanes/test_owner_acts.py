@@ -7,7 +7,7 @@ from trio.testing import MockClock
 from bookmark_appliance.bookmark_put import BookmarkPut
 from bookmark_appliance.clock import HOUR_MS
 from bookmark_appliance.database import Database
-from bookmark_appliance.lanes.page import Page
+from bookmark_appliance.page import Page
 from bookmark_appliance.postgres.trio_connection import TrioConnection
 from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.store.owner_acts import (

@@ -11,9 +11,10 @@ import pytest
 import trio
 
 from bookmark_appliance.lanes.address_gate import fetchable
-from bookmark_appliance.lanes.page import MAX_BODY_BYTES, FetcherUnavailable, TransportFailure, Unfetchable
+from bookmark_appliance.lanes.page_errors import FetcherUnavailable, TransportFailure, Unfetchable
 from bookmark_appliance.lanes.page_fetcher import PROFILE, PageFetcher
 from bookmark_appliance.lanes.sites import SITES
+from bookmark_appliance.page import MAX_BODY_BYTES
 from tests.lanes.fetching import ASURA, any_address, at_once, fetcher_for, site_at
 from tests.simulated_sites import SimulatedSites, faults
 from tests.simulated_sites.exchange import Exchange, stored_as_zstd

@@ -13,8 +13,8 @@ import trio
 import trustme
 
 from bookmark_appliance.lanes.address_gate import fetchable
-from bookmark_appliance.lanes.page import MAX_BODY_BYTES
 from bookmark_appliance.lanes.page_fetcher import PageFetcher
+from bookmark_appliance.page import MAX_BODY_BYTES
 from tests.lanes.fetching import ASURA, at_once
 
 TARGET = "/manga/Foo%2527s/../%c3%a9?q=%2f"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bookmark_appliance.lanes.page import TransportFailure
+from bookmark_appliance.lanes.page_errors import TransportFailure
 from bookmark_appliance.lanes.page_fetcher import resolve
 from tests.lanes.fetching import ASURA, at_once, fetcher_for
 from tests.simulated_sites import SimulatedSites, faults

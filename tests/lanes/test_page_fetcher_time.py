@@ -7,7 +7,7 @@ import pytest
 import trio
 
 from bookmark_appliance.lanes.address_gate import fetchable
-from bookmark_appliance.lanes.page import TransportFailure
+from bookmark_appliance.lanes.page_errors import TransportFailure
 from bookmark_appliance.lanes.page_fetcher import PageFetcher
 from tests.lanes.fetching import ASURA, at_once, fetcher_for
 from tests.simulated_sites import SimulatedSites, faults

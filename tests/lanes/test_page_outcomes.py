@@ -5,7 +5,7 @@ import pytest
 from bookmark_appliance.chapter import Chapter
 from bookmark_appliance.lanes.judgement import judge_page
 from bookmark_appliance.lanes.outcome import Judgement, Outcome
-from bookmark_appliance.lanes.page import TransportFailure
+from bookmark_appliance.lanes.page_errors import TransportFailure
 from bookmark_appliance.lanes.sites import SITES
 from tests.lanes.fetching import at_once, fetcher_for
 from tests.simulated_sites import SimulatedSites, faults

@@ -10,9 +10,10 @@ from bookmark_appliance.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from bookmark_appliance.database import Database, open_database
 from bookmark_appliance.lanes.fault_watch import FaultWatch
 from bookmark_appliance.lanes.pace import FLOOR_MS, WIRE_MARGIN_MS, due_terms
-from bookmark_appliance.lanes.page import Page, TransportFailure
+from bookmark_appliance.lanes.page_errors import TransportFailure
 from bookmark_appliance.lanes.request_slots import RequestSlots
 from bookmark_appliance.lanes.sites import SITES
+from bookmark_appliance.page import Page
 from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.store.due import next_due_at
 from bookmark_appliance.store.lane_rows import back_off, count_refusal, pause_lane, resume_lane, take_request_slot

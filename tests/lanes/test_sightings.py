@@ -12,10 +12,10 @@ from bookmark_appliance.chapter import Chapter
 from bookmark_appliance.clock import HOUR_MS, MINUTE_MS
 from bookmark_appliance.database import Database
 from bookmark_appliance.lanes.outcome import Judgement, Outcome
-from bookmark_appliance.lanes.page import Page
 from bookmark_appliance.lanes.recording import record_reading
 from bookmark_appliance.lanes.series_read import SeriesRead
 from bookmark_appliance.lanes.site import Reading
+from bookmark_appliance.page import Page
 from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.store.bookmarks import put_bookmark
 from bookmark_appliance.store.series import SeriesChange, apply_change, lock_series

@@ -8,8 +8,9 @@ from trio.testing import MockClock
 
 from bookmark_appliance.clock import HOUR_MS
 from bookmark_appliance.database import Database
-from bookmark_appliance.lanes.page import Page, TransportFailure
+from bookmark_appliance.lanes.page_errors import TransportFailure
 from bookmark_appliance.lanes.site import Site
+from bookmark_appliance.page import Page
 from tests.lanes.fakes import MakeReader, TrioClock, answer, passes
 from tests.lanes.simulation import Answers, SimulatedFetcher, Simulation, hold_many, page
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import trio
 
-from bookmark_appliance.lanes.page import Page, TransportFailure
+from bookmark_appliance.lanes.page_errors import TransportFailure
+from bookmark_appliance.page import Page
 from tests.lanes.fetching import at_once, fetcher_for, site_at
 from tests.simulated_sites import SimulatedSites, faults
 from tests.simulated_sites.world import HOSTS, SHAPES, Series, World

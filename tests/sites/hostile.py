@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from bookmark_appliance.lanes.page import MAX_BODY_BYTES
+from bookmark_appliance.page import MAX_BODY_BYTES
 
 SERIES = {
     "asura": "https://asurascans.com/comics/a-4be1c07a",

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from bookmark_appliance.lanes.judgement import judge_page
 from bookmark_appliance.lanes.outcome import Judgement
-from bookmark_appliance.lanes.page import MAX_BODY_BYTES, Page
 from bookmark_appliance.lanes.sites import SITES
+from bookmark_appliance.page import MAX_BODY_BYTES, Page
 from tests.sites.hostile import CHAPTER, SERIES, bodies
 from tests.sites.test_cases import CASES, Case, load_cases
 

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from bookmark_appliance.lanes.judgement import judge_page
-from bookmark_appliance.lanes.page import Page
 from bookmark_appliance.lanes.sites import SITES
+from bookmark_appliance.page import Page
 
 CASES = Path(__file__).parent.parent / "cases"
 

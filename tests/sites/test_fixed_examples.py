@@ -6,9 +6,9 @@ import pytest
 
 from bookmark_appliance.lanes.judgement import judge_page
 from bookmark_appliance.lanes.outcome import Judgement, Outcome
-from bookmark_appliance.lanes.page import Page
 from bookmark_appliance.lanes.site import NOTHING_READ, Reading
 from bookmark_appliance.lanes.sites import SITES
+from bookmark_appliance.page import Page
 
 ASURA = "https://asurascans.com/comics/chronicles-of-the-demon-faction-059befe1"
 DEMONIC = "https://demonicscans.org/manga/Catastrophic-Necromancer"

@@ -6,10 +6,10 @@ from bookmark_appliance.clock import DAY_MS, MINUTE_MS, SECOND_MS
 from bookmark_appliance.lanes.challenge import arrived, is_challenge
 from bookmark_appliance.lanes.judgement import judge_page
 from bookmark_appliance.lanes.outcome import Judgement, Outcome
-from bookmark_appliance.lanes.page import Page
 from bookmark_appliance.lanes.site import NOTHING_READ
 from bookmark_appliance.lanes.sites import SITES
 from bookmark_appliance.lanes.tags import Markup
+from bookmark_appliance.page import Page
 
 URL = "https://asurascans.com/comics/glass-tide-4be1c07a"
 BODY = b'<a href="/comics/glass-tide/chapter/41">x</a>'
@@ -115,12 +115,12 @@ def test_an_address_beyond_the_gate_is_unfetchable_whatever_the_answer() -> None
 def test_a_challenge_is_known_by_its_scripts_alone(body: str, challenge: bool) -> None:
     """SITE-039, BRO-008."""
     assert is_challenge(Markup(body)) is challenge
-    assert arrived(body) is not challenge
+    assert arrived(Page(200, {}, body.encode(), "")) is not challenge
 
 
 def test_an_empty_tab_has_not_arrived() -> None:
     """BRO-008."""
-    assert not arrived(" \n")
+    assert not arrived(Page(200, {}, b" \n", ""))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What comes back when a page is asked for, and the ways in which nothing does.
+"""The ways in which no page comes back when one is asked for.
 
 PageError
 ├── Unfetchable          the address gate or the routing refused; nothing was asked of the Site
@@ -6,32 +6,6 @@ PageError
 ├── BrowserLost          the connection to the browser ended mid-read
 └── ChallengeHeld        the browser spent its time on a challenge
 """
-
-from collections.abc import Mapping
-from dataclasses import dataclass
-
-MAX_BODY_BYTES = 4 * 1024 * 1024
-"""After decompression (SITE-040)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """One answer of a Site.
-
-    `headers` has lower-case names; of a repeated header the last value. `body` is decompressed and at most
-    MAX_BODY_BYTES long; `truncated` says that there was more. `address` is where the answer came from, after redirects.
-    """
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-    address: str
-    truncated: bool = False
-
-    @property
-    def text(self) -> str:
-        """The body as UTF-8; what is not valid becomes U+FFFD, so that reading never raises."""
-        return self.body.decode("utf-8", "replace")
 
 
 class PageError(Exception):

@@ -1,0 +1,137 @@
+"""The browser as the Lanes have it: one page at a time, each in a tab of its own that is closed whatever happens."""
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Final
+from uuid import uuid4
+
+import msgspec
+import trio
+
+from bookmark_appliance.cdp.connection import Connection, connect
+from bookmark_appliance.cdp.discovery import debugger_path, parse_endpoint
+from bookmark_appliance.cdp.errors import CdpError, CommandFailed, PageFailed, TornDown
+from bookmark_appliance.cdp.tab import Rejected, Tab, TabRead
+from bookmark_appliance.page import Page
+
+HOLD_SECONDS: Final = 45.0
+LOOK_SECONDS: Final = 2.0
+"""BRO-009."""
+
+CREATE_SECONDS: Final = 5.0
+CLOSE_SECONDS: Final = 3.0
+"""How long making and closing a tab may take, also while everything is being cancelled."""
+
+log = logging.getLogger(__name__)
+
+
+class _Created(msgspec.Struct):
+    id: str = msgspec.field(name="targetId")
+
+
+class _Attached(msgspec.Struct):
+    session: str = msgspec.field(name="sessionId")
+
+
+class _Target(msgspec.Struct):
+    id: str = msgspec.field(name="targetId")
+    url: str = ""
+    opener: str = msgspec.field(name="openerId", default="")
+
+
+class _Targets(msgspec.Struct):
+    targets: list[_Target] = msgspec.field(name="targetInfos")
+
+
+class Browser:
+    """Reads pages through the browser at an endpoint; nothing is open between two reads."""
+
+    def __init__(
+        self, endpoint: str, *, hold_seconds: float = HOLD_SECONDS, look_seconds: float = LOOK_SECONDS
+    ) -> None:
+        """`endpoint` is `ws://IP:PORT`; raises ValueError for anything else (BRO-017)."""
+        self._endpoint = parse_endpoint(endpoint)
+        self._hold_seconds = hold_seconds
+        self._look_seconds = look_seconds
+        self._turn = trio.Lock()
+        self._ours: set[str] = set()
+        """Ids of our open tabs, or the first address of one whose id we don't know: also those that a lost connection
+        left behind, until the next one closes them."""
+
+    async def read(
+        self, read: TabRead, arrived: Callable[[Page], bool], before_request: Callable[[], Awaitable[None]]
+    ) -> Page:
+        """Open a tab and look until an answer has `arrived`, or the time is over: then the last answer there was.
+
+        `before_request` is awaited once, when it is our turn and the tab stands ready; what it raises passes through.
+        Raises BrowserGone and PageFailed; that its caller gave up is `trio.Cancelled` (BRO-012).
+        """
+        async with self._turn:
+            path = await debugger_path(self._endpoint)
+            async with connect(self._endpoint, path) as connection, self._tab(connection) as tab:
+                await before_request()
+                return await self._hold(connection, tab, read, arrived)
+
+    async def _hold(self, connection: Connection, tab: Tab, read: TabRead, arrived: Callable[[Page], bool]) -> Page:
+        answer: Page | None = None
+        reason, rejected_by = "no answer in time", ""
+        with trio.move_on_after(self._hold_seconds):
+            if whole := await tab.navigate(read.address):
+                return whole
+            while True:
+                try:
+                    answer = await tab.look(read)
+                    if arrived(answer):
+                        return answer
+                    rejected_by = ""
+                except TornDown as torn:
+                    reason = str(torn)
+                except Rejected as rejected:
+                    if rejected.shown == rejected_by:
+                        raise PageFailed(str(rejected)) from rejected
+                    reason, rejected_by = str(rejected), rejected.shown
+                await trio.sleep(self._look_seconds)
+        await connection.check_alive()
+        if answer is None:
+            raise PageFailed(reason)
+        return answer
+
+    @asynccontextmanager
+    async def _tab(self, connection: Connection) -> AsyncIterator[Tab]:
+        """A tab in the browser's own context, whose cookies the profile keeps."""
+        if self._ours:
+            await self._close_ours(connection)
+        try:
+            yield await self._open(connection)
+        except CommandFailed as failed:
+            raise PageFailed(str(failed)) from failed
+        finally:
+            with trio.move_on_after(CLOSE_SECONDS, shield=True), suppress(CdpError):
+                await self._close_ours(connection)
+            if self._ours:
+                log.warning("a tab could not be closed: the next read does it")
+
+    async def _open(self, connection: Connection) -> Tab:
+        await connection.command("Browser.setDownloadBehavior", {"behavior": "deny"})
+        blank = f"about:blank#{uuid4().hex}"
+        self._ours.add(blank)
+        target = await connection.command("Target.createTarget", {"url": blank}, _Created, seconds=CREATE_SECONDS)
+        self._ours = {target.id}
+        attached = await connection.command(
+            "Target.attachToTarget", {"targetId": target.id, "flatten": True}, _Attached
+        )
+        tab = Tab(connection, attached.session, frame=target.id)
+        await tab.prepare()
+        return tab
+
+    async def _close_ours(self, connection: Connection) -> None:
+        """Close our tabs and whatever they opened."""
+        targets = (await connection.command("Target.getTargets", answer=_Targets)).targets
+        ours = {target.id for target in targets if target.id in self._ours or target.url in self._ours}
+        while opened := {target.id for target in targets if target.opener in ours} - ours:
+            ours |= opened
+        for target in ours:
+            with suppress(CommandFailed):  # it went away by itself
+                await connection.command("Target.closeTarget", {"targetId": target})
+        self._ours = set()
