@@ -12,7 +12,7 @@ from types import MappingProxyType
 import pytest
 import trio
 
-from bookmark_appliance.lanes.page import Page
+from bookmark_appliance.page import Page
 from tests.lanes.fetching import at_once, fetcher_for, site_at
 from tests.simulated_sites import SimulatedSites, faults
 from tests.simulated_sites.gate import COOKIE, MACHINERY, answer_to
