@@ -32,14 +32,14 @@ def prepare_folders(settings: Settings) -> None:
     """
     shared = settings.database_url is None and os.geteuid() == 0
     mode = ENTERABLE if shared else PRIVATE
-    if _make("DATA_DIR", settings.data_dir, mode):
+    if make_folder("DATA_DIR", settings.data_dir, mode):
         settings.data_dir.chmod(mode)  # whatever the umask
     elif shared:
         settings.data_dir.chmod(settings.data_dir.stat().st_mode | 0o001)
-    _make("COVER_DIR", settings.cover_dir, 0o777)
+    make_folder("COVER_DIR", settings.cover_dir, 0o777)
 
 
-def _make(key: str, folder: Path, mode: int) -> bool:
+def make_folder(key: str, folder: Path, mode: int) -> bool:
     """Make `folder`; True when it was not there before."""
     try:
         existed = folder.is_dir()
