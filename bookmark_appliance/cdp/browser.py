@@ -1,6 +1,7 @@
 """The browser as the Lanes have it: one page at a time, each in a tab of its own that is closed whatever happens."""
 
 import logging
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Final
@@ -20,8 +21,14 @@ LOOK_SECONDS: Final = 2.0
 """BRO-009."""
 
 CREATE_SECONDS: Final = 5.0
-CLOSE_SECONDS: Final = 3.0
+CLOSE_SECONDS: Final = 5.0
 """How long making and closing a tab may take, also while everything is being cancelled."""
+
+CLOSE_AGAIN_SECONDS: Final = 1.5
+"""A tab that is about to navigate may miss that it shall close. A page that is stuck is given half a second by Chrome,
+from the last time it was told on: telling it more often keeps it (measured 2026-11-30, Chromium 156)."""
+
+GONE_SECONDS: Final = 0.02
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +58,8 @@ class Browser:
         self, endpoint: str, *, hold_seconds: float = HOLD_SECONDS, look_seconds: float = LOOK_SECONDS
     ) -> None:
         """`endpoint` is `ws://IP:PORT`; raises ValueError for anything else (BRO-017)."""
-        self._endpoint = parse_endpoint(endpoint)
+        self.endpoint = endpoint
+        self._at = parse_endpoint(endpoint)
         self._hold_seconds = hold_seconds
         self._look_seconds = look_seconds
         self._turn = trio.Lock()
@@ -68,8 +76,8 @@ class Browser:
         Raises BrowserGone and PageFailed; that its caller gave up is `trio.Cancelled` (BRO-012).
         """
         async with self._turn:
-            path = await debugger_path(self._endpoint)
-            async with connect(self._endpoint, path) as connection, self._tab(connection) as tab:
+            path = await debugger_path(self._at)
+            async with connect(self._at, path) as connection, self._tab(connection) as tab:
                 await before_request()
                 return await self._hold(connection, tab, read, arrived)
 
@@ -126,12 +134,21 @@ class Browser:
         return tab
 
     async def _close_ours(self, connection: Connection) -> None:
-        """Close our tabs and whatever they opened."""
-        targets = (await connection.command("Target.getTargets", answer=_Targets)).targets
-        ours = {target.id for target in targets if target.id in self._ours or target.url in self._ours}
-        while opened := {target.id for target in targets if target.opener in ours} - ours:
-            ours |= opened
-        for target in ours:
-            with suppress(CommandFailed):  # it went away by itself
-                await connection.command("Target.closeTarget", {"targetId": target})
+        """Close our tabs and whatever they opened; return when they are gone."""
+        asked: dict[str, float] = {}
+        while open_now := await self._open_now(connection):
+            for target in open_now:
+                if trio.current_time() - asked.get(target, -math.inf) > CLOSE_AGAIN_SECONDS:
+                    asked[target] = trio.current_time()
+                    with suppress(CommandFailed):  # it went away by itself
+                        await connection.command("Target.closeTarget", {"targetId": target})
+            await trio.sleep(GONE_SECONDS)
         self._ours = set()
+
+    async def _open_now(self, connection: Connection) -> set[str]:
+        """The ids of those that are open still."""
+        targets = (await connection.command("Target.getTargets", answer=_Targets)).targets
+        self._ours |= {target.id for target in targets if target.url in self._ours}
+        while opened := {target.id for target in targets if target.opener in self._ours} - self._ours:
+            self._ours |= opened
+        return {target.id for target in targets} & self._ours

@@ -1,0 +1,75 @@
+"""A Chromium for all tests of a process, and the pages that each of them shows it."""
+
+import socket
+import ssl
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+import trio
+import trustme
+
+from bookmark_appliance.cdp.browser import Browser
+from tests.cdp.chromium import CHROMIUM, Chromium
+from tests.cdp.pages import Pages, serve_pages
+
+
+@pytest.fixture(scope="session")
+def pages_socket() -> Iterator[socket.socket]:
+    """Where the pages of every test are served: a Chromium is told once."""
+    with socket.create_server(("127.0.0.1", 0), backlog=128) as listening:
+        yield listening
+
+
+@pytest.fixture(scope="session")
+def pages_context() -> ssl.SSLContext:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    trustme.CA().issue_cert("pages.example").configure_cert(context)
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+@pytest.fixture
+async def pages(pages_socket: socket.socket, pages_context: ssl.SSLContext) -> AsyncIterator[Pages]:
+    """The pages of one test."""
+    listener = trio.SocketListener(trio.socket.from_stdlib_socket(pages_socket.dup()))
+    async with serve_pages(listener, pages_context) as served:
+        yield served
+
+
+@pytest.fixture(scope="session")
+def shared_chromium(pages_socket: socket.socket) -> Iterator[Chromium]:
+    """One for the tests that leave it alive."""
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine")
+    with Chromium(pages_socket.getsockname()[1]) as chromium:
+        yield chromium
+
+
+@pytest.fixture
+def own_chromium(pages_socket: socket.socket) -> Iterator[Chromium]:
+    """One to be killed."""
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine")
+    with Chromium(pages_socket.getsockname()[1]) as chromium:
+        yield chromium
+
+
+@pytest.fixture
+async def chromium(shared_chromium: Chromium) -> AsyncIterator[Chromium]:
+    """The shared one; whoever leaves a tab in it has a defect."""
+    yield shared_chromium
+    await no_tab_is_left(shared_chromium)
+
+
+async def no_tab_is_left(chromium: Chromium) -> None:
+    """Wait for the tabs that are on their way out."""
+    with trio.move_on_after(5):
+        while await trio.to_thread.run_sync(chromium.tabs):  # noqa: ASYNC110, another process
+            await trio.sleep(0.02)
+    assert await trio.to_thread.run_sync(chromium.tabs) == []
+
+
+@pytest.fixture
+def browser(chromium: Chromium) -> Browser:
+    """A client of the shared Chromium that looks often and gives up soon."""
+    return Browser(chromium.endpoint, hold_seconds=6, look_seconds=0.2)
