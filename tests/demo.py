@@ -1,13 +1,12 @@
 """`python3 build.py demo`: the six Sites, the appliance and two Readers on this machine, offline, until Ctrl-C.
 
 The Sites grow by a chapter every twenty seconds, and `demo_story` makes one refuse and another pause, so that there is
-something to see. Where a Chromium is installed, the browser host runs too, and three Sites stand behind a challenge.
+something to see. Where a Chrome is installed, the browser host runs too, and three Sites stand behind a challenge.
 """
 
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from urllib.parse import quote
 
 import trio
 
+from bookmark_appliance.cdp.chrome_command import find_chrome
 from bookmark_appliance.postgres.polling import until
 from tests.demo_story import tell_story
 from tests.simulated_sites.world import Series, sample_world
@@ -28,8 +28,8 @@ STOP_SECONDS = 20
 READERS = ("0", "1002")
 """Discord ids; the first is the owner of local mode."""
 PLAIN_SITES = ("asura", "demonic", "lightnovelworld")
-WITH_CHROMIUM = "kagane, comix and novelfull stand behind a challenge; they are read through Chromium.\n"
-WITHOUT_CHROMIUM = "No Chromium on this machine: novelfull is read plainly; kagane and comix wait, unread.\n"
+WITH_CHROME = "kagane, comix and novelfull stand behind a challenge; they are read through a browser.\n"
+WITHOUT_CHROME = "No Chrome or Chromium on this machine: novelfull is read plainly, kagane and comix wait unread.\n"
 
 
 async def demo(folder: Path) -> None:
@@ -42,18 +42,18 @@ async def demo(folder: Path) -> None:
             await until(settings.exists)
             with settings.open("a") as file:
                 file.write(f"DATA_DIR={folder / 'data'}\nPORT=0\nLOG_FORMAT=text\n")
-            chromium = shutil.which("chromium")
-            if chromium:
-                host = ("browser", "--listen", "127.0.0.1:0", "--chrome", chromium, "--profile", folder / "profile")
-                listens = await nursery.start(shown, settings, *host, "--timezone", "Asia/Jakarta")
+            chrome = find_chrome()
+            if chrome:
+                host = ("browser", "--listen", "127.0.0.1:0", "--timezone", "Asia/Jakarta")
+                listens = await nursery.start(shown, settings, *host)
                 with settings.open("a") as file:
                     file.write(f"BROWSER_WS_URL=ws://{listens}\n")
             address = f"http://{await nursery.start(shown, settings, 'serve')}"
             credentials = {reader: await credential(settings, reader) for reader in READERS}
         print(what_to_try(address, credentials, settings.read_text()), flush=True)
-        print(WITH_CHROMIUM if chromium else WITHOUT_CHROMIUM, flush=True)
+        print(WITH_CHROME if chrome else WITHOUT_CHROME, flush=True)
         sites_at = sites_address(settings.read_text())
-        await tell_story(settings, address, credentials[READERS[0]], sites_at, challenges=bool(chromium))
+        await tell_story(settings, address, credentials[READERS[0]], sites_at, challenges=chrome is not None)
 
 
 async def running(*arguments: object, **options: Any) -> None:

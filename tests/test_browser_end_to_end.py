@@ -5,7 +5,6 @@ moved by the rows that remember it.
 """
 
 import json
-import shutil
 import signal
 import time
 from collections.abc import AsyncIterator
@@ -17,6 +16,7 @@ import psycopg
 import pytest
 import trio
 
+from bookmark_appliance.cdp.chrome_command import find_chrome
 from bookmark_appliance.clock import HOUR_MS, MINUTE_MS, SECOND_MS
 from bookmark_appliance.secret import Secret
 from tests.open_folder import open_folder
@@ -26,7 +26,7 @@ from tests.simulated_sites.pages import STRICT
 from tests.simulated_sites.world import GATED, Series
 from tests.test_serve import as_address, first_of, key_of, latest_becomes, put, stop
 
-pytestmark = pytest.mark.skipif(shutil.which("chromium") is None, reason="no Chromium on this machine")
+pytestmark = pytest.mark.skipif(find_chrome() is None, reason="no Chrome on this machine")
 
 LATEST_SECONDS = 90.0
 """From a PUT, or the owner's press, to the Latest Chapter in the list: Chromium's start, challenge, and turns."""

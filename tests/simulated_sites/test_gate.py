@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Mapping
 from functools import partial
@@ -12,6 +11,7 @@ from types import MappingProxyType
 import pytest
 import trio
 
+from bookmark_appliance.cdp.chrome_command import find_chrome
 from bookmark_appliance.page import Page
 from tests.lanes.fetching import at_once, fetcher_for, site_at
 from tests.simulated_sites import SimulatedSites, faults
@@ -21,8 +21,8 @@ from tests.simulated_sites.world import GATED, HOSTS, Series
 
 pytest_plugins = ["tests.simulated_sites.fixtures"]
 
-CHROMIUM = shutil.which("chromium")
-needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+CHROME = find_chrome()
+needs_chrome = pytest.mark.skipif(CHROME is None, reason="no Chrome on this machine")
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 GATED_HOSTS = [host for hosts in GATED.values() for host in hosts]
 
@@ -118,10 +118,10 @@ async def test_a_gate_is_changed_while_it_runs(simulated_sites: SimulatedSites) 
     assert (await read(simulated_sites, "comix.to", "/nowhere")).status == 404
 
 
-def chromium(sites: SimulatedSites, profile: Path, address: str) -> list[str]:
+def chrome(sites: SimulatedSites, profile: Path, address: str) -> list[str]:
     """The command that shows what a real one makes of `address`."""
     return [
-        str(CHROMIUM),
+        str(CHROME),
         "--headless=new",
         "--no-sandbox",
         "--disable-gpu",
@@ -139,12 +139,12 @@ def chromium(sites: SimulatedSites, profile: Path, address: str) -> list[str]:
     ]
 
 
-@needs_chromium
-async def test_a_real_chromium_clears_it_and_renders(simulated_sites: SimulatedSites, tmp_path: Path) -> None:
+@needs_chrome
+async def test_a_real_chrome_clears_it_and_renders(simulated_sites: SimulatedSites, tmp_path: Path) -> None:
     """Within a strict page too, whose script asks the API itself."""
     simulated_sites.world.gate("kagane", seconds=0.5)
     simulated_sites.world.policies["kagane.to"] = STRICT
-    command = chromium(simulated_sites, tmp_path, first_of(simulated_sites, "kagane").address)
+    command = chrome(simulated_sites, tmp_path, first_of(simulated_sites, "kagane").address)
     with trio.fail_after(60):
         environment = {**os.environ, "TZ": "Asia/Jakarta"}
         shown = await trio.run_process(command, capture_stdout=True, stderr=subprocess.DEVNULL, env=environment)
@@ -153,11 +153,11 @@ async def test_a_real_chromium_clears_it_and_renders(simulated_sites: SimulatedS
     assert (counts["page"], counts["api"], counts["asset"]) == (1, 1, 3)
 
 
-@needs_chromium
-async def test_a_real_chromium_in_utc_is_challenged_for_ever(simulated_sites: SimulatedSites, tmp_path: Path) -> None:
+@needs_chrome
+async def test_a_real_chrome_in_utc_is_challenged_for_ever(simulated_sites: SimulatedSites, tmp_path: Path) -> None:
     """Each answer is followed by the next challenge."""
     simulated_sites.world.gate("kagane", seconds=0.1)
-    command = chromium(simulated_sites, tmp_path, first_of(simulated_sites, "kagane").address)
+    command = chrome(simulated_sites, tmp_path, first_of(simulated_sites, "kagane").address)
     counts = simulated_sites.counts["kagane.to"]
     quiet = partial(trio.run_process, command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     with trio.fail_after(60):
