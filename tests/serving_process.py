@@ -1,4 +1,4 @@
-"""`serve` and `browser` as an operator runs them: processes of their own, in a folder of their own, their words kept.
+"""`serve` as an operator runs it: a process of its own, in a folder of its own, with its words kept.
 
 async with place.serve() as serve:
     await serve.listening()
@@ -39,8 +39,8 @@ START_SECONDS = 60.0
 STOP_SECONDS = 40.0
 
 
-class Running:
-    """One running process, and everything it has written so far."""
+class Serve:
+    """One running `serve`, and everything it has written so far."""
 
     def __init__(self, process: trio.Process) -> None:
         self.process = process
@@ -66,21 +66,6 @@ class Running:
                 assert not self._silent.is_set(), f"ended without saying {pattern!r}:\n{self.said}"
                 await self._more.park()
 
-    def signal(self, number: signal.Signals) -> None:
-        """Send a signal to it alone."""
-        self.process.send_signal(number)
-
-    async def ended(self, within: float = STOP_SECONDS) -> int:
-        """Wait until it has ended and said its last word; the exit code, negative for a signal."""
-        with trio.fail_after(within):
-            code = await self.process.wait()
-            await self._silent.wait()
-        return code
-
-
-class Serve(Running):
-    """One running `serve`."""
-
     async def listening(self) -> str:
         """Wait for it; the address."""
         return (await self.says(r"listening on (http://\S+)\n"))[1]
@@ -97,13 +82,16 @@ class Serve(Running):
         headers = {"Authorization": f"Bearer {credential}"} if credential else {}
         return httpx.AsyncClient(base_url=self.address, headers=headers, trust_env=False, timeout=20)
 
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to it alone."""
+        self.process.send_signal(number)
 
-class BrowserHost(Running):
-    """One running `browser`."""
-
-    async def listening(self) -> int:
-        """Wait for it; the port on 127.0.0.1."""
-        return int((await self.says(r"listening on (?:\S+://)?127\.0\.0\.1:(\d+)"))[1])
+    async def ended(self, within: float = STOP_SECONDS) -> int:
+        """Wait until it has ended and said its last word; the exit code, negative for a signal."""
+        with trio.fail_after(within):
+            code = await self.process.wait()
+            await self._silent.wait()
+        return code
 
 
 @dataclass
@@ -132,32 +120,46 @@ class Place:
     @asynccontextmanager
     async def serve(self, *arguments: str) -> AsyncIterator[Serve]:
         """Start it; at the end of the block it is killed if it still runs."""
-        serve = Serve(await self._open("serve", *arguments))
+        try:
+            async with self.start("serve", *arguments) as serve:
+                yield serve
+        finally:
+            with trio.CancelScope(shield=True):
+                # Of a killed one the kernel stops the server, which takes its time.
+                await eventually(lambda: not server_processes(self.cluster))
+
+    @asynccontextmanager
+    async def start(self, *arguments: str) -> AsyncIterator[Serve]:
+        """Start any command that goes on until it is told to end; killed at the end of the block as well."""
+        process = await trio.lowlevel.open_process(
+            self._command(*arguments),
+            cwd=self.folder,
+            env=self._environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        serve = Serve(process)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(serve.listen_to)
             try:
                 yield serve
             finally:
                 with trio.CancelScope(shield=True):
-                    if serve.process.returncode is None:
-                        serve.process.kill()
+                    if process.returncode is None:
+                        process.kill()
                     await serve.ended()
-                    # Of a killed one the kernel stops the server, which takes its time.
-                    await eventually(lambda: not server_processes(self.cluster))
 
     @asynccontextmanager
-    async def browser(self, *arguments: str, port: int = 0) -> AsyncIterator[BrowserHost]:
-        """Start the browser host on loopback; at the end of the block it is asked to stop if it still runs."""
-        options = ("--profile", str(self.folder / "profile"), "--timezone", "Asia/Jakarta", *arguments)
-        host = BrowserHost(await self._open("browser", "--listen", f"127.0.0.1:{port}", *options))
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(host.listen_to)
+    async def browser(self, *, port: int = 0) -> AsyncIterator[Serve]:
+        """Start the browser host on loopback; at the end of the block it is asked to end, so that no Chrome is left."""
+        async with self.start("browser", "--listen", f"127.0.0.1:{port}", "--timezone", "Asia/Jakarta") as host:
             try:
                 yield host
             finally:
                 with trio.CancelScope(shield=True):
                     if host.process.returncode is None:
-                        host.process.terminate()  # killed, it would leave a Chrome behind
+                        host.signal(signal.SIGTERM)
                     await host.ended()
 
     async def run(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
@@ -199,16 +201,6 @@ class Place:
     def has_postgres(self) -> bool:
         """Whether any process of embedded Postgres lives, or its pid file stands."""
         return bool(server_processes(self.cluster)) or read_postmaster(self.cluster) is not None
-
-    async def _open(self, *arguments: str) -> trio.Process:
-        return await trio.lowlevel.open_process(
-            self._command(*arguments),
-            cwd=self.folder,
-            env=self._environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
 
     def _command(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "bookmark_appliance", *arguments]

@@ -41,9 +41,10 @@ class Appliance:
         self._database_url = database_url
         self._owner = owner
 
-    def points_at(self, port: int) -> None:
-        """From the next start on `serve` reads through the browser host at this port."""
-        self.place.environ["BROWSER_WS_URL"] = f"ws://127.0.0.1:{port}"
+    def points_at(self, address: str) -> int:
+        """From the next start on `serve` reads through the browser host that listens there; its port."""
+        self.place.environ["BROWSER_WS_URL"] = address.replace("http:", "ws:")
+        return int(address.rpartition(":")[2])
 
     @asynccontextmanager
     async def serve(self) -> AsyncIterator[tuple[Serve, httpx.AsyncClient]]:
@@ -152,8 +153,7 @@ async def test_series_behind_a_challenge_show_their_latest_chapter(appliance: Ap
     sites.world.policies["kagane.to"] = STRICT
     sites.world.misbehave("novelfull.com", faults.in_halves(0.5))
     async with appliance.place.browser() as browser:
-        port = await browser.listening()
-        appliance.points_at(port)
+        port = appliance.points_at(await browser.listening())
         await appliance.bookmark(*gated, plain)
         cleared = [gate.cleared for gate in gates]
         assert all(cleared)
@@ -181,8 +181,7 @@ async def test_without_the_browser_others_go_on_and_its_queue_waits(appliance: A
     sites.world.gate("comix", seconds=0.5)
     sites.world.gate("kagane", seconds=0.5)
     async with appliance.place.browser() as browser:
-        port = await browser.listening()
-        appliance.points_at(port)
+        port = appliance.points_at(await browser.listening())
         await appliance.bookmark(*every)
         browser.signal(signal.SIGTERM)
         assert await browser.ended() == 0, browser.said
@@ -216,8 +215,7 @@ async def test_an_end_in_the_middle_of_a_read_leaves_no_tab_and_no_stamp(applian
     sites = appliance.sites
     kagane = first_of(sites, "kagane")
     async with appliance.place.browser() as browser:
-        port = await browser.listening()
-        appliance.points_at(port)
+        port = appliance.points_at(await browser.listening())
         await appliance.bookmark(kagane)
         grow(sites, kagane)
         async with appliance.serve() as (serve, _):

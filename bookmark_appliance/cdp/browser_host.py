@@ -22,6 +22,8 @@ MOST_CONNECTIONS: Final = 64
 """A read takes two; each of them costs Chrome a connection as well."""
 _CHUNK_BYTES: Final = 64 * 1024
 _SAY_SECONDS: Final = 60.0
+_NOTICE_SECONDS: Final = 2.0
+"""From a refused connection to the news that Chrome has ended."""
 _LISTEN_SECONDS: Final = 60.0
 """To a client that has said all: a Chrome that hangs would keep the connection, and with it itself."""
 
@@ -143,16 +145,27 @@ class Front:
 
     async def _pass_on(self, client: trio.SocketStream) -> None:
         _notice_death(client)
-        port = await self._keeper.port()
-        if port is None:
+        if (chrome := await self._connect()) is None:
             return
-        async with await trio.open_tcp_stream("127.0.0.1", port) as chrome:
+        async with chrome:
             _notice_death(chrome)
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._hear, client, chrome, nursery.cancel_scope)
                 await pump(chrome, client)
                 # What Chrome closed, it has answered in full.
                 nursery.cancel_scope.cancel()
+
+    async def _connect(self) -> trio.SocketStream | None:
+        """A connection to Chrome, waiting while one starts; None where none does."""
+        while chrome := await self._keeper.chrome():
+            try:
+                return await trio.open_tcp_stream("127.0.0.1", chrome.port)
+            except OSError:
+                with trio.move_on_after(_NOTICE_SECONDS):
+                    await chrome.ended.wait()
+                if not chrome.ended.is_set():
+                    raise
+        return None
 
     async def _hear(self, client: trio.SocketStream, chrome: trio.SocketStream, both: trio.CancelScope) -> None:
         """A client may close its half and still listen, for a while; one that is gone ends both directions."""

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 class ChromeKeeper:
-    """Keeps at most one Chrome. `run` owns it; connections say that they use it, and wait for its port."""
+    """Keeps at most one Chrome. `run` owns it; connections say that they use it, and wait for it."""
 
     def __init__(self, options: ChromeOptions, *, idle_seconds: float, start_seconds: float = START_SECONDS) -> None:
         self._options = options
@@ -40,13 +40,13 @@ class ChromeKeeper:
             self._users -= 1
             self._changed.unpark_all()
 
-    async def port(self) -> int | None:
-        """The port of the Chrome that runs, waiting while it starts; None where it does not start."""
-        while self._chrome is None:
+    async def chrome(self) -> ChromeProcess | None:
+        """The Chrome that runs, waiting while it starts; None where it does not start."""
+        while self._chrome is None or self._chrome.ended.is_set():
             if self._failed:
                 return None
             await self._changed.park()
-        return self._chrome.port
+        return self._chrome
 
     async def run(self) -> None:
         """Start and end Chromes, until cancelled."""
@@ -67,7 +67,8 @@ class ChromeKeeper:
         started = trio.current_time()
         chrome = await ChromeProcess.start(self._options, nursery, self._start_seconds)
         try:
-            log.info("%s is up after %.1f s", chrome.version.strip(), trio.current_time() - started)
+            took = trio.current_time() - started
+            log.info("%s is up after %.1f s, in zone %s", chrome.version.strip(), took, self._options.zone)
             self._chrome = chrome
             self._changed.unpark_all()
             await self._until_not_wanted(chrome)
@@ -102,5 +103,6 @@ class ChromeKeeper:
                     await self._changed.park()
             if waiting.cancelled_caught:
                 log.info("no connection for %g s: Chrome is stopped", self._idle_seconds)
+                self._chrome = None  # whoever comes from here on waits for another
                 scope.cancel()
                 return

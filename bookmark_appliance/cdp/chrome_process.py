@@ -1,5 +1,6 @@
 """One Chrome: brought up on the host's profile, watched, and ended with everything that it started."""
 
+import base64
 import os
 import signal
 import sqlite3
@@ -16,8 +17,10 @@ from bookmark_appliance.postgres.polling import until
 
 START_SECONDS: Final = 30.0
 """For Chrome to come up (docs/OPERATIONS.md)."""
+CLOSE_SECONDS: Final = 5.0
+"""For Chrome to end as its own protocol asks it to."""
 TERM_SECONDS: Final = 10.0
-"""For Chrome to write its cookies and go; then it is killed."""
+"""For what is left of it; then it is killed (docs/OPERATIONS.md)."""
 KILL_SECONDS: Final = 5.0
 _LOOK_SECONDS: Final = 0.05
 _LAST_WORDS_BYTES: Final = 2_000
@@ -33,6 +36,7 @@ class ChromeProcess:
     def __init__(self, process: "subprocess.Popen[bytes]", version: str) -> None:
         self.version = version
         self.port = 0
+        self._path = ""
         self.ended = trio.Event()
         self._process = process
         self._last_words = b""
@@ -54,7 +58,7 @@ class ChromeProcess:
                 chrome = cls(_launch(options, version), version)
                 nursery.start_soon(chrome._listen)
                 nursery.start_soon(chrome._watch)
-                chrome.port = await chrome._answering_port(options)
+                chrome.port, chrome._path = await chrome._answering_address(options)
         except BaseException as error:
             if chrome is not None:
                 await chrome.end()
@@ -69,29 +73,48 @@ class ChromeProcess:
         return chrome
 
     async def end(self) -> None:
-        """End its whole process group: TERM first, so that cookies reach the disk. Shielded, bounded."""
+        """End it with everything that it started. Shielded, bounded.
+
+        It is asked first: told by TERM alone, Chromium 156 lost the cookies of the last half minute, and none when it was
+        asked (docs/decisions/0013-the-browser-host.md).
+        """
+        if self.port and not self.ended.is_set():
+            with trio.move_on_after(CLOSE_SECONDS, shield=True), suppress(OSError, trio.BrokenResourceError):
+                await self._ask_to_close()
         await end_group(self._process.pid)
         self._process.wait()
 
-    async def _answering_port(self, options: ChromeOptions) -> int:
-        noted = options.profile / chrome_profile.DEBUGGING_PORT
+    async def _ask_to_close(self) -> None:
+        upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+        key = base64.b64encode(os.urandom(16)).decode()
+        text = b'{"id":1,"method":"Browser.close"}'
+        # One short frame of text, masked with zeros (RFC 6455, 5.2).
+        frame = bytes([0x81, 0x80 | len(text), 0, 0, 0, 0]) + text
+        async with await trio.open_tcp_stream("127.0.0.1", self.port) as stream:
+            head = f"GET {self._path} HTTP/1.1\r\nHost: localhost\r\n{upgrade}Sec-WebSocket-Key: {key}\r\n\r\n"
+            await stream.send_all(head.encode())
+            await stream.receive_some()
+            await stream.send_all(frame)
+            await until(lambda: not chrome_profile.group_lives(self._process.pid), _LOOK_SECONDS)
 
-        def port() -> int | None:
+    async def _answering_address(self, options: ChromeOptions) -> tuple[int, str]:
+        """The port and the path that Chrome noted, once it answers there."""
+        noted = options.profile / chrome_profile.DEBUGGING_PORT
+        lines: list[str] = []
+
+        def are_there() -> bool:
             if self.ended.is_set():
                 raise ChromeFailed(f"it ended with status {self._process.wait()}")
-            lines = noted.read_text().split("\n") if noted.exists() else []
-            return int(lines[0]) if len(lines) > 1 else None
+            lines[:] = noted.read_text().split() if noted.exists() else []
+            return len(lines) == 2
 
-        await until(lambda: port() is not None)
-        found = port()
-        assert found is not None
-        stream = await trio.open_tcp_stream("127.0.0.1", found)
-        async with stream:
+        await until(are_there)
+        async with await trio.open_tcp_stream("127.0.0.1", int(lines[0])) as stream:
             await stream.send_all(b"GET /json/version HTTP/1.1\r\nHost: localhost\r\n\r\n")
             answer = bytes(await stream.receive_some())
         if not answer.startswith(b"HTTP/1.1 200 "):
             raise ChromeFailed(f"its debugging port answers {answer[:40]!r}")
-        return found
+        return int(lines[0]), lines[1]
 
     async def _watch(self) -> None:
         handle = os.pidfd_open(self._process.pid)
