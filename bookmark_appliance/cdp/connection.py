@@ -117,12 +117,12 @@ class Connection:
         answer: type[T] = msgspec.Raw,  # type: ignore[assignment]
         *,
         session: str = "",
-        seconds: float = COMMAND_SECONDS,
+        seconds: float | None = None,
     ) -> T:
         """The answer to one command, to the browser itself or to the page attached as `session`.
 
-        Raises BrowserGone, CommandFailed and, of a page, PageFailed: gone, or without an answer within `seconds` from a
-        page whose browser does answer.
+        Raises BrowserGone, CommandFailed and, of a page, PageFailed: gone, or without an answer within `seconds`
+        (COMMAND_SECONDS) from a page whose browser does answer.
         """
         number, reply = next(self._ids), _Reply(session)
         message = {"id": number, "method": method, "params": params or {}}
@@ -131,11 +131,11 @@ class Connection:
         self._raise_ended(session)
         self._replies[number] = reply
         try:
-            with trio.move_on_after(seconds) as deadline:
+            with trio.move_on_after(COMMAND_SECONDS if seconds is None else seconds) as deadline:
                 await self._websocket.send_message(msgspec.json.encode(message).decode())
                 await reply.arrived.wait()
         except ConnectionClosed:
-            self._end()
+            self.end()
         finally:
             del self._replies[number]
         if reply.error:
@@ -177,11 +177,11 @@ class Connection:
             while True:
                 self._take(msgspec.json.decode(await self._websocket.get_message(), type=_Message))
         except ConnectionClosed:
-            self._end()
+            self.end()
         except msgspec.MsgspecError as error:
-            self._end(BrowserGone(f"the peer does not speak the debugging protocol: {error}"))
+            self.end(BrowserGone(f"the peer does not speak the debugging protocol: {error}"))
         finally:
-            self._end()
+            self.end()
 
     def _take(self, message: _Message) -> None:
         if message.id is not None:
@@ -201,7 +201,8 @@ class Connection:
             if message.session == subscription.session and message.method in subscription.methods:
                 subscription.put(Event(message.method, message.params))
 
-    def _end(self, error: CdpError | None = None) -> None:
+    def end(self, error: CdpError | None = None) -> None:
+        """Fail what is in flight and what is still to come with `error`; the first one counts."""
         if self._ended is None:
             closed = self._websocket.closed
             if closed is not None and closed.code == _TOO_BIG:
@@ -221,37 +222,49 @@ class Connection:
 
 @asynccontextmanager
 async def connect(endpoint: Endpoint, path: str) -> AsyncIterator[Connection]:
-    """A connection to the browser at `path` while the block runs. Raises BrowserGone, and what the block raises."""
+    """A connection to the browser at `path` while the block runs. Raises BrowserGone, and what the block raises.
+
+    It outlives a cancellation until the block has ended, so that the block can still close what it opened.
+    """
     failure: Exception | None = None
+    async with trio.open_nursery() as nursery:
+        kept = trio.CancelScope()
+        try:
+            yield await nursery.start(_keep, kept, endpoint, path)
+        except Exception as error:
+            failure = error
+        finally:
+            kept.cancel()
+    if failure is not None:
+        raise failure
+
+
+async def _keep(
+    kept: trio.CancelScope, endpoint: Endpoint, path: str, *, task_status: trio.TaskStatus[Connection]
+) -> None:
+    connection: Connection | None = None
+    broken: BrowserGone | None = None
     try:
         with trio.fail_after(CONNECT_SECONDS):
             stream = await trio.open_tcp_stream(endpoint.host, endpoint.port)
     except (OSError, trio.TooSlowError) as error:
         raise BrowserGone(f"no connection to {endpoint.authority}: {error}") from error
     try:
-        async with trio.open_nursery() as nursery:
-            try:
-                connection = Connection(await _upgrade(nursery, stream, endpoint, path), nursery)
+        with kept:
+            async with trio.open_nursery() as nursery:
+                with trio.fail_after(CONNECT_SECONDS):
+                    websocket = await wrap_client_stream(
+                        nursery, stream, endpoint.authority, path, max_message_size=MAX_MESSAGE_BYTES
+                    )
+                kept.shield = True
+                connection = Connection(websocket, nursery)
                 nursery.start_soon(connection.listen)
-                yield connection
-            except Exception as error:
-                failure = error
-            nursery.cancel_scope.cancel()
+                task_status.started(connection)
     except* Exception as crash:  # what trio-websocket does not expect it raises in its reader (TRAPS 14)
-        failure = failure or BrowserGone(f"the connection to the browser broke: {crash.exceptions[0]!r}")
+        broken = BrowserGone(f"the connection to the browser broke: {crash.exceptions[0]!r}")
     finally:
-        await trio.aclose_forcefully(stream)  # it leaves the socket open (TRAPS 13)
-    if failure is not None:
-        raise failure
-
-
-async def _upgrade(
-    nursery: trio.Nursery, stream: trio.SocketStream, endpoint: Endpoint, path: str
-) -> WebSocketConnection:
-    try:
-        with trio.fail_after(CONNECT_SECONDS):
-            return await wrap_client_stream(
-                nursery, stream, endpoint.authority, path, max_message_size=MAX_MESSAGE_BYTES
-            )
-    except trio.TooSlowError:
-        raise BrowserGone("the browser does not take up the websocket") from None
+        await trio.aclose_forcefully(stream)  # trio-websocket leaves the socket open (TRAPS 13)
+    if broken is not None:
+        if connection is None:
+            raise broken
+        connection.end(broken)

@@ -1,27 +1,24 @@
 """Finds the browser behind its endpoint, anew for every read: a restarted Chrome has another id (BRO-017)."""
 
-import ssl
+import re
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlsplit
 
-import httpx
+import h11
 import msgspec
 import trio
 
 from bookmark_appliance.cdp.errors import BrowserGone
 from bookmark_appliance.setting_values import browser_address
 
-DISCOVERY_SECONDS: Final = 35.0
-"""A browser host takes the connection, and starts a Chrome that has 30 s to come up."""
-
 CONNECT_SECONDS: Final = 5.0
+DISCOVERY_SECONDS: Final = 35.0
+"""A browser host takes the connection at once, and then starts a Chrome that has 30 s to come up."""
 
 MAX_ANSWER_BYTES: Final = 64 * 1024
 """Chrome's is below 1 KiB."""
-
-# No TLS is spoken: a context that trusts nobody costs nothing, the default one reads every root of the machine.
-_NO_TLS: Final = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 class _Version(msgspec.Struct):
@@ -46,36 +43,41 @@ def parse_endpoint(text: str) -> Endpoint:
     return Endpoint(parts.hostname, port, f"{host}:{port}")
 
 
-async def debugger_path(endpoint: Endpoint, seconds: float = DISCOVERY_SECONDS) -> str:
+async def debugger_path(endpoint: Endpoint) -> str:
     """The path of the browser's websocket, by `/json/version`. Raises BrowserGone.
 
     Of the address in the answer only the path counts: no answer sends us to another machine.
     """
     try:
-        with trio.fail_after(seconds):
-            body = await _get(f"http://{endpoint.authority}/json/version")
+        with trio.fail_after(DISCOVERY_SECONDS):
+            body = await _get(endpoint, "/json/version")
         path = urlsplit(msgspec.json.decode(body, type=_Version).address).path
     except trio.TooSlowError:
         raise BrowserGone("no answer at /json/version in time") from None
-    except (httpx.HTTPError, msgspec.MsgspecError, ValueError) as error:
+    except (OSError, trio.BrokenResourceError, h11.RemoteProtocolError, msgspec.MsgspecError, ValueError) as error:
         raise BrowserGone(f"/json/version: {error or type(error).__name__}") from error
-    if not path.startswith("/devtools/browser/") or not path.isascii() or not path.isprintable():
+    if not re.fullmatch("/devtools/browser/[!-~]+", path):
         raise BrowserGone("/json/version names no browser")
     return path
 
 
-async def _get(address: str) -> bytes:
-    async with (
-        httpx.AsyncClient(
-            trust_env=False, verify=_NO_TLS, timeout=httpx.Timeout(None, connect=CONNECT_SECONDS)
-        ) as client,
-        client.stream("GET", address, headers={"connection": "close", "accept-encoding": "identity"}) as answer,
-    ):
-        if answer.status_code != httpx.codes.OK:
-            raise BrowserGone(f"status {answer.status_code} at /json/version")
-        body = b""
-        async for piece in answer.aiter_raw():
-            body += piece
-            if len(body) > MAX_ANSWER_BYTES:
-                raise BrowserGone("the answer at /json/version is too long")
+async def _get(endpoint: Endpoint, target: str) -> bytes:
+    """The body of one small answer, over a connection of its own: Chrome counts as used while one is open."""
+    client, body = h11.Connection(h11.CLIENT), b""
+    headers = [("Host", endpoint.authority), ("Connection", "close")]
+    with trio.fail_after(CONNECT_SECONDS):
+        stream = await trio.open_tcp_stream(endpoint.host, endpoint.port)
+    try:
+        await stream.send_all(client.send(h11.Request(method="GET", target=target, headers=headers)) or b"")
+        while not isinstance(event := client.next_event(), h11.EndOfMessage):
+            if event is h11.NEED_DATA:
+                client.receive_data(bytes(await stream.receive_some(MAX_ANSWER_BYTES)))
+            elif isinstance(event, h11.Response) and event.status_code != HTTPStatus.OK:
+                raise BrowserGone(f"{target} answers {event.status_code}")
+            elif isinstance(event, h11.Data):
+                body += event.data
+                if len(body) > MAX_ANSWER_BYTES:
+                    raise BrowserGone(f"{target} answers without end")
         return body
+    finally:
+        await trio.aclose_forcefully(stream)

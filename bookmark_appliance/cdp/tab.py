@@ -204,10 +204,12 @@ class Tab:
         else:
             cache = "no-store" if read.fresh else "default"
             seen = await self._call(world, shown, _Seen, _FETCH, read.most_bytes, PIECE_BYTES, read.fetch, cache)
-        body = base64.b64decode(seen.piece)
-        while 0 < len(body) < seen.size:
-            body += base64.b64decode(await self._call(world, shown, str, _PIECE, len(body), PIECE_BYTES))
-        return Page(seen.status, _headers(seen.headers), body[: read.most_bytes], seen.address, seen.truncated)
+        body = bytearray(_decoded(seen.piece))
+        while len(body) < seen.size <= read.most_bytes:
+            body += _decoded(await self._call(world, shown, str, _PIECE, len(body), PIECE_BYTES))
+        if len(body) != seen.size:
+            raise CommandFailed("a body that is not as long as it says")
+        return Page(seen.status, _headers(seen.headers), bytes(body), seen.address, seen.truncated)
 
     async def _call(self, world: _World, shown: str, answer: type[T], function: str, *arguments: str | int) -> T:
         called = await self._command(
@@ -252,6 +254,13 @@ class Tab:
             received = msgspec.json.decode(event.params, type=_ResponseReceived)
             if (received.type, received.frame_id) == ("Document", self._frame):
                 self._responses = {received.loader_id: msgspec.json.decode(received.response, type=_Response)}
+
+
+def _decoded(piece: str) -> bytes:
+    try:
+        return base64.b64decode(piece, validate=True)
+    except ValueError as error:
+        raise CommandFailed("a body that is not in base64") from error
 
 
 def _headers(raw: Mapping[str, str]) -> dict[str, str]:

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -44,8 +45,8 @@ class Chromium:
     def start(self) -> None:
         """Start it, on the port that it had before; it answers when this returns."""
         assert CHROMIUM is not None
-        for stale in [*self._profile.glob("Singleton*"), self._profile / "DevToolsActivePort"]:
-            stale.unlink(missing_ok=True)
+        for stale in self._profile.glob("Singleton*"):
+            stale.unlink()
         command = [
             CHROMIUM,
             *FLAGS,
@@ -54,20 +55,25 @@ class Chromium:
             f"--host-resolver-rules=MAP * 127.0.0.1:{self._pages_port}, EXCLUDE 127.0.0.1",
         ]
         self._process = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
-        told = self._profile / "DevToolsActivePort"
         give_up = time.monotonic() + START_SECONDS
-        while not (told.exists() and told.read_text().strip()):
+        while not self._answers():
             assert self._process.poll() is None, "Chromium ended at its start"
             assert time.monotonic() < give_up, "Chromium does not come up"
             time.sleep(0.02)
-        self.port = int(told.read_text().split()[0])
+
+    def _answers(self) -> bool:
+        told = self._profile / "DevToolsActivePort"  # written for a port that it chose itself
+        if not self.port and told.exists() and (first := told.read_text().split()):
+            self.port = int(first[0])
+        with socket.socket() as trying:
+            return bool(self.port) and trying.connect_ex(("127.0.0.1", self.port)) == 0
 
     def kill(self) -> None:
         """End it as a crash does, all its processes at once."""
-        if self._process is not None:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
-            self._process = None
+        process, self._process = self._process, None
+        if process is not None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
     def pause(self, *, on: bool) -> None:
         """Stop its processes where they stand, or let them go on."""

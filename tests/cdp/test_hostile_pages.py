@@ -50,7 +50,7 @@ async def test_a_page_that_patches_its_world_does_not_reach_ours(browser: Browse
     assert page.status == 200
 
 
-@pytest.mark.parametrize("kind", ["alert(1)", "confirm(1)", "prompt(1)"])
+@pytest.mark.parametrize("kind", ["alert(1)", "confirm(1)", "prompt(1)", "alert(document.title = '\\ud800')"])
 async def test_a_dialog_does_not_hold_the_page(browser: Browser, pages: Pages, kind: str) -> None:
     """BRO-009: it is answered, and the page read."""
     pages.at[PAGE] = Answer(f"<script>{kind}; {kind}</script><p>read</p>")
