@@ -53,12 +53,17 @@ def make_folder(key: str, folder: Path, mode: int) -> bool:
     return not existed
 
 
-@contextlib.contextmanager
-def held_by_serve(settings: Settings) -> Iterator[None]:
+def held_by_serve(settings: Settings) -> contextlib.AbstractContextManager[None]:
     """Hold DATA_DIR for one `serve`, whatever its database. Raises SettingsError when another one has it."""
-    lock = FileLock(settings.data_dir / "serve.lock")
+    return held(settings.data_dir / "serve.lock", f"DATA_DIR: another serve runs on {settings.data_dir}")
+
+
+@contextlib.contextmanager
+def held(path: Path, refusal: str) -> Iterator[None]:
+    """Hold a lock for the block. Raises SettingsError with `refusal` when another process has it."""
+    lock = FileLock(path)
     if not lock.try_exclusive():
-        raise SettingsError(f"DATA_DIR: another serve runs on {settings.data_dir}")
+        raise SettingsError(refusal)
     try:
         yield
     finally:

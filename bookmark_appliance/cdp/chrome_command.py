@@ -8,7 +8,7 @@ port 0 unless that feature is off.
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,9 +44,9 @@ class ChromeOptions:
     ca_file: Path | None
 
 
-def find_chrome() -> Path | None:
-    """The first Chrome that is installed; None when there is none."""
-    return next((Path(found) for name in NAMES if (found := shutil.which(name))), None)
+def find_chrome(names: Sequence[str] = NAMES) -> Path | None:
+    """The first of these programs, by name or path, that can be run here; None when there is none."""
+    return next((Path(found).absolute() for name in names if (found := shutil.which(name))), None)
 
 
 def command(options: ChromeOptions, version: str, *, root: bool) -> list[str]:

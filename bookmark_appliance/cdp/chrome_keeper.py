@@ -13,6 +13,8 @@ from bookmark_appliance.cdp.chrome_process import START_SECONDS, ChromeFailed, C
 
 PAUSE_SECONDS: Final = 5.0
 """After a start that failed: clients come again at once, Chrome would not do better."""
+CHECK_SECONDS: Final = 30.0
+"""Between two looks at whether Chrome still answers."""
 
 log = logging.getLogger(__name__)
 
@@ -80,6 +82,7 @@ class ChromeKeeper:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._idle, nursery.cancel_scope)
             nursery.start_soon(self._tidy, chrome.port)
+            nursery.start_soon(self._stuck, chrome, nursery.cancel_scope)
             await chrome.ended.wait()
             log.warning("Chrome has ended by itself; the next connection starts another")
             nursery.cancel_scope.cancel()
@@ -104,5 +107,15 @@ class ChromeKeeper:
             if waiting.cancelled_caught:
                 log.info("no connection for %g s: Chrome is stopped", self._idle_seconds)
                 self._chrome = None  # whoever comes from here on waits for another
+                scope.cancel()
+                return
+
+    async def _stuck(self, chrome: ChromeProcess, scope: trio.CancelScope) -> None:
+        """Cancel `scope` once Chrome has stopped to answer: with clients that come again, it would never be idle."""
+        while True:
+            await trio.sleep(CHECK_SECONDS)
+            if not await chrome.answers() and not chrome.ended.is_set():
+                log.warning("Chrome does not answer and is ended; the next connection starts another")
+                self._chrome = None
                 scope.cancel()
                 return

@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 import trio
@@ -17,6 +18,8 @@ from bookmark_appliance.postgres.polling import until
 
 START_SECONDS: Final = 30.0
 """For Chrome to come up (docs/OPERATIONS.md)."""
+ANSWER_SECONDS: Final = 30.0
+"""For an answer of one that is up; on a machine that swaps it takes its time."""
 CLOSE_SECONDS: Final = 5.0
 """For Chrome to end as its own protocol asks it to."""
 TERM_SECONDS: Final = 10.0
@@ -31,11 +34,12 @@ class ChromeFailed(Exception):
 
 
 class ChromeProcess:
-    """A Chrome that answers on `port` of 127.0.0.1, until `ended` is set."""
+    """A Chrome that lives until `ended` is set."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", version: str) -> None:
         self.version = version
         self.port = 0
+        """On 127.0.0.1; 0 until it has come up."""
         self._path = ""
         self.ended = trio.Event()
         self._process = process
@@ -58,7 +62,7 @@ class ChromeProcess:
                 chrome = cls(_launch(options, version), version)
                 nursery.start_soon(chrome._listen)
                 nursery.start_soon(chrome._watch)
-                chrome.port, chrome._path = await chrome._answering_address(options)
+                await chrome._come_up(options.profile / chrome_profile.DEBUGGING_PORT)
         except BaseException as error:
             if chrome is not None:
                 await chrome.end()
@@ -75,8 +79,8 @@ class ChromeProcess:
     async def end(self) -> None:
         """End it with everything that it started. Shielded, bounded.
 
-        It is asked first: told by TERM alone, Chromium 156 lost the cookies of the last half minute, and none when it was
-        asked (docs/decisions/0013-the-browser-host.md).
+        It is asked first: told by TERM alone, Chromium 156 lost the cookies of the last half minute
+        (docs/decisions/0013-the-browser-host.md).
         """
         if self.port and not self.ended.is_set():
             with trio.move_on_after(CLOSE_SECONDS, shield=True), suppress(OSError, trio.BrokenResourceError):
@@ -97,9 +101,8 @@ class ChromeProcess:
             await stream.send_all(frame)
             await until(lambda: not chrome_profile.group_lives(self._process.pid), _LOOK_SECONDS)
 
-    async def _answering_address(self, options: ChromeOptions) -> tuple[int, str]:
-        """The port and the path that Chrome noted, once it answers there."""
-        noted = options.profile / chrome_profile.DEBUGGING_PORT
+    async def _come_up(self, noted: Path) -> None:
+        """Wait until it has noted where it listens, and answers there."""
         lines: list[str] = []
 
         def are_there() -> bool:
@@ -109,12 +112,20 @@ class ChromeProcess:
             return len(lines) == 2
 
         await until(are_there)
-        async with await trio.open_tcp_stream("127.0.0.1", int(lines[0])) as stream:
+        await self._answer(int(lines[0]))
+        self.port, self._path = int(lines[0]), lines[1]
+
+    async def answers(self) -> bool:
+        """Whether it still does, within 30 s."""
+        with trio.move_on_after(ANSWER_SECONDS), suppress(OSError, trio.BrokenResourceError):
+            await self._answer(self.port)
+            return True
+        return False
+
+    async def _answer(self, port: int) -> None:
+        async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
             await stream.send_all(b"GET /json/version HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            answer = bytes(await stream.receive_some())
-        if not answer.startswith(b"HTTP/1.1 200 "):
-            raise ChromeFailed(f"its debugging port answers {answer[:40]!r}")
-        return int(lines[0]), lines[1]
+            await stream.receive_some()
 
     async def _watch(self) -> None:
         handle = os.pidfd_open(self._process.pid)

@@ -10,9 +10,9 @@ from typing import Any
 import trio
 from trio_websocket import WebSocketConnection, wrap_client_stream
 
-from bookmark_appliance.cdp.browser_host import Front
 from bookmark_appliance.cdp.chrome_command import ChromeOptions, find_chrome
 from bookmark_appliance.cdp.chrome_keeper import ChromeKeeper
+from bookmark_appliance.cdp.front import Front
 from bookmark_appliance.setting_values import IPNetwork
 from tests.serving_process import Serve
 

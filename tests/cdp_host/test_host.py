@@ -16,7 +16,6 @@ import trio
 from trio_websocket import ConnectionClosed
 
 from bookmark_appliance.cdp import chrome_keeper, chrome_process
-from bookmark_appliance.cdp.chrome_process import ChromeProcess
 from bookmark_appliance.cdp.chrome_profile import chromes_on
 from tests.cdp_host.hosting import ZONE, Host, chrome_options, host_of, running_host
 from tests.serving_process import Place, eventually
@@ -126,17 +125,24 @@ async def test_a_chrome_that_was_killed_ends_its_connections_and_the_next_one_st
     ]
 
 
-async def test_a_chrome_that_is_stuck_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """BRO-019: one that neither closes when asked nor ends when told."""
-    monkeypatch.setattr(chrome_process, "CLOSE_SECONDS", 0.3)
-    monkeypatch.setattr(chrome_process, "TERM_SECONDS", 0.3)
-    options = chrome_options(tmp_path)
-    async with trio.open_nursery() as nursery:
-        chrome = await ChromeProcess.start(options, nursery, 30)
+async def test_a_chrome_that_is_stuck_is_ended_though_clients_come_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """BRO-019: one that neither answers, nor closes when asked, nor ends when told; the log has one line."""
+    monkeypatch.setattr(chrome_keeper, "CHECK_SECONDS", 0.1)
+    for name in ("ANSWER_SECONDS", "CLOSE_SECONDS", "TERM_SECONDS"):
+        monkeypatch.setattr(chrome_process, name, 1.0)
+    async with running_host(chrome_options(tmp_path)) as host, host.client() as client:
         [group] = chromes_on(tmp_path)
         os.killpg(group, signal.SIGSTOP)
-        await chrome.end()
-        assert not chromes_on(tmp_path)
+        with trio.fail_after(20), pytest.raises(ConnectionClosed):
+            await client.socket.get_message()
+        monkeypatch.setattr(chrome_process, "ANSWER_SECONDS", 30.0)
+        await host.discovery()
+        assert chromes_on(tmp_path) not in ([], [group])
+    assert [record.getMessage() for record in caplog.records] == [
+        "Chrome does not answer and is ended; the next connection starts another"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -254,7 +260,7 @@ async def test_it_ends_in_good_order_when_told_to(tmp_path: Path) -> None:
             command.signal(signal.SIGTERM)
             assert await command.ended() == 0
     assert not chromes_on(profile)
-    assert profile.stat().st_mode & 0o777 == 0o700
+    assert [folder.stat().st_mode & 0o777 for folder in (place.data, profile)] == [0o700, 0o700]
     assert "Traceback" not in command.said
 
 

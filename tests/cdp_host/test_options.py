@@ -58,6 +58,10 @@ def test_anything_else_is_refused(text: str) -> None:
         (("--listen", "127.0.0.1:0", "--allow", "my-server"), "CIDRs"),
         (("--listen", "127.0.0.1:0", "--timezone", "Etc/GMT+0"), "--timezone: is UTC"),
         (("--listen", "127.0.0.1:0", "--timezone", "Mars/Olympus"), "--timezone: must be the name of a time zone"),
+        (
+            ("--listen", "127.0.0.1:0", "--timezone", "Asia/Jakarta", "--chrome", "no-chrome"),
+            "--chrome: no program no-chrome",
+        ),
         (("--listen", "203.0.113.7:9222", "--timezone", "Asia/Jakarta"), "--listen: no listening on 203.0.113.7:9222"),
     ],
 )

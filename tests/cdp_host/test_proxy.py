@@ -11,9 +11,9 @@ from typing import cast
 import pytest
 import trio
 
-from bookmark_appliance.cdp import browser_host
-from bookmark_appliance.cdp.browser_host import Front
+from bookmark_appliance.cdp import front
 from bookmark_appliance.cdp.chrome_keeper import ChromeKeeper
+from bookmark_appliance.cdp.front import Front
 from tests.serving_process import eventually
 
 
@@ -63,9 +63,10 @@ async def open_way() -> AsyncIterator[Way]:
     async with trio.open_nursery() as nursery:
         [server] = await nursery.start(partial(trio.serve_tcp, take, 0, host="127.0.0.1"))
         keeper = Standing(server.socket.getsockname()[1])
-        front = Front(cast("ChromeKeeper", keeper), [])
+        host_front = Front(cast("ChromeKeeper", keeper), [])
         [host] = cast(
-            "list[trio.SocketListener]", await nursery.start(partial(trio.serve_tcp, front.serve, 0, host="127.0.0.1"))
+            "list[trio.SocketListener]",
+            await nursery.start(partial(trio.serve_tcp, host_front.serve, 0, host="127.0.0.1")),
         )
         yield Way(("127.0.0.1", host.socket.getsockname()[1]), keeper, receive)
         nursery.cancel_scope.cancel()
@@ -117,7 +118,7 @@ async def test_a_client_that_was_cut_is_forgotten_at_once() -> None:
 async def test_a_chrome_that_never_closes_does_not_keep_the_connection_of_a_client_that_did(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(browser_host, "_LISTEN_SECONDS", 0.05)
+    monkeypatch.setattr(front, "_LISTEN_SECONDS", 0.05)
     async with open_way() as way:
         client, server = await way.connect()
         await client.aclose()
@@ -133,8 +134,8 @@ async def test_both_ends_notice_a_peer_that_went_away_without_a_word(monkeypatch
         real(stream)
         watched.append(stream)
 
-    real = browser_host._notice_death
-    monkeypatch.setattr(browser_host, "_notice_death", watch)
+    real = front._notice_death
+    monkeypatch.setattr(front, "_notice_death", watch)
     async with open_way() as way:
         client, _ = await way.connect()
         for stream in watched:
@@ -153,7 +154,7 @@ async def test_both_ends_notice_a_peer_that_went_away_without_a_word(monkeypatch
 async def test_no_more_connections_are_taken_than_chrome_should_have(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(browser_host, "MOST_CONNECTIONS", 2)
+    monkeypatch.setattr(front, "MOST_CONNECTIONS", 2)
     async with open_way() as way:
         taken = [await way.connect() for _ in range(2)]
         for _ in range(3):
