@@ -138,6 +138,7 @@ async def test_both_ends_notice_a_peer_that_went_away_without_a_word(monkeypatch
     monkeypatch.setattr(front, "_notice_death", watch)
     async with open_way() as way:
         client, _ = await way.connect()
+        await eventually(lambda: len(watched) == 2)
         for stream in watched:
             assert stream.socket.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
             idle, interval, count = (
@@ -147,7 +148,6 @@ async def test_both_ends_notice_a_peer_that_went_away_without_a_word(monkeypatch
             assert idle + interval * count <= 60
             assert stream.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) <= 60_000
             assert stream.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
-        assert len(watched) == 2
         await client.aclose()
 
 
