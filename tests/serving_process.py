@@ -150,6 +150,18 @@ class Place:
                         process.kill()
                     await serve.ended()
 
+    @asynccontextmanager
+    async def browser(self, *, port: int = 0) -> AsyncIterator[Serve]:
+        """Start the browser host on loopback; at the end of the block it is asked to end, so that no Chrome is left."""
+        async with self.start("browser", "--listen", f"127.0.0.1:{port}", "--timezone", "Asia/Jakarta") as host:
+            try:
+                yield host
+            finally:
+                with trio.CancelScope(shield=True):
+                    if host.process.returncode is None:
+                        host.signal(signal.SIGTERM)
+                    await host.ended()
+
     async def run(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
         """Run another command to its end."""
         with trio.fail_after(START_SECONDS):

@@ -7,6 +7,7 @@ from typing import Final
 
 import trio
 
+from bookmark_appliance.cdp.abandoned_pages import close_abandoned_pages
 from bookmark_appliance.cdp.chrome_command import ChromeOptions
 from bookmark_appliance.cdp.chrome_process import START_SECONDS, ChromeFailed, ChromeProcess
 
@@ -80,10 +81,20 @@ class ChromeKeeper:
     async def _until_not_wanted(self, chrome: ChromeProcess) -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._idle, nursery.cancel_scope)
+            nursery.start_soon(self._tidy, chrome.port)
             nursery.start_soon(self._stuck, chrome, nursery.cancel_scope)
             await chrome.ended.wait()
             log.warning("Chrome has ended by itself; the next connection starts another")
             nursery.cancel_scope.cancel()
+
+    async def _tidy(self, port: int) -> None:
+        """Whenever the last client has gone, see that it left no tab behind."""
+        while True:
+            while self._users:
+                await self._changed.park()
+            await close_abandoned_pages(port, lambda: not self._users)
+            while not self._users:
+                await self._changed.park()
 
     async def _idle(self, scope: trio.CancelScope) -> None:
         """Cancel `scope` once nobody has used Chrome for the whole idle time."""
