@@ -1,7 +1,6 @@
 """The only place where parts are wired: the task tree of `serve`, its start and its end."""
 
 import logging
-import signal
 from contextlib import AsyncExitStack
 from functools import partial
 
@@ -24,6 +23,7 @@ from bookmark_appliance.lanes.series_read import SeriesReader
 from bookmark_appliance.lanes.sites import SITES
 from bookmark_appliance.lanes.supervision import contain
 from bookmark_appliance.settings import SettingsError, own_origin
+from bookmark_appliance.shutdown import Shutdown
 from bookmark_appliance.storage import Storage, open_storage
 from bookmark_appliance.web.app import create_app
 from bookmark_appliance.web.context import WebContext
@@ -33,30 +33,6 @@ POOL_SIZE = 12
 """Connections: the Lanes and Acquisitions hold one each for moments, the rest is for requests."""
 
 log = logging.getLogger(__name__)
-
-
-class Shutdown:
-    """The one way out. The first signal begins an orderly end, a second one cuts it short (OPS-007)."""
-
-    def __init__(self) -> None:
-        self.asked = trio.Event()
-        self.start = trio.CancelScope()
-        """What must not go on once the end was asked for: getting started."""
-        self.everything = trio.CancelScope()
-
-    async def watch(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Listen for SIGTERM and SIGINT until cancelled."""
-        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-            task_status.started()
-            async for number in signals:
-                name = signal.Signals(number).name
-                if self.asked.is_set():
-                    log.warning("%s again: the end is cut short", name)
-                    self.everything.cancel()
-                else:
-                    log.info("%s: shutting down", name)
-                    self.asked.set()
-                    self.start.cancel()
 
 
 def run(settings: Settings) -> None:

@@ -15,10 +15,11 @@ from typing import Any, TypeVar
 
 import click
 
-from bookmark_appliance.config import process_settings
+from bookmark_appliance.cdp.host_options import ListenAddress, listen_address
+from bookmark_appliance.config import process_settings, process_zone
 from bookmark_appliance.exit_codes import FAILED, USAGE, explain
 from bookmark_appliance.page import MAX_BODY_BYTES
-from bookmark_appliance.setting_values import decimal
+from bookmark_appliance.setting_values import IPNetwork, decimal, networks
 from bookmark_appliance.settings import Settings
 
 T = TypeVar("T")
@@ -129,6 +130,66 @@ def serve(place: _Place) -> None:
     prepare_folders(settings)
     with held_by_serve(settings):
         appliance.run(settings)
+
+
+class _ListenAddress(click.ParamType[ListenAddress]):
+    name = "host:port"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> ListenAddress:
+        try:
+            return listen_address(value)
+        except ValueError as rule:
+            self.fail(str(rule), param, ctx)
+
+
+class _Networks(click.ParamType[tuple[IPNetwork, ...]]):
+    name = "cidr"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[IPNetwork, ...]:
+        try:
+            return networks(value)
+        except ValueError as rule:
+            self.fail(str(rule), param, ctx)
+
+
+@commands.command()
+@click.option("--listen", type=_ListenAddress(), required=True, help="Where clients connect; there is no default.")
+@click.option("--chrome", type=_FolderOrFile(), help="The program; by default the Chrome that is installed.")
+@click.option(
+    "--profile", type=_FolderOrFile(), help="The profile's folder; by default chrome-profile in the data folder."
+)
+@click.option("--idle-seconds", type=click.FloatRange(0, min_open=True), default=300, show_default=True)
+@click.option("--timezone", help="Chrome's zone, not UTC; by default TZ, else the name in /etc/timezone.")
+@click.option("--allow", type=_Networks(), multiple=True, help="Addresses that may connect; by default all.")
+@click.option("--listen-anywhere", is_flag=True, help="Let --listen name every address of this machine.")
+@_has_place
+def browser(
+    listen: ListenAddress,
+    chrome: Path | None,
+    profile: Path | None,
+    idle_seconds: float,
+    timezone: str | None,
+    allow: tuple[tuple[IPNetwork, ...], ...],
+    listen_anywhere: bool,
+    place: _Place,
+) -> None:
+    """Run the browser host: a Chrome behind one address, there while someone is connected."""
+    if listen.everywhere and not listen_anywhere:
+        raise click.BadParameter(
+            "whoever reaches the port drives the browser: --listen-anywhere allows every address",
+            param_hint="--listen",
+        )
+    from bookmark_appliance.cdp import browser_host
+
+    browser_host.run(
+        place.settings(),
+        listen,
+        [network for given in allow for network in given],
+        program=chrome,
+        profile=profile,
+        zone=process_zone(timezone),
+        idle_seconds=idle_seconds,
+    )
 
 
 @commands.command()

@@ -64,6 +64,26 @@ def process_settings(*, env_file: Path | None = None, data_dir: Path | None = No
     return load_settings(os.environ, env_file=env_file, data_dir=data_dir)
 
 
+def process_zone(option: str | None) -> tuple[str, str]:
+    """`find_zone` on this process's own environment and machine."""
+    return find_zone(option, os.environ, Path("/etc/timezone"))
+
+
+def find_zone(option: str | None, environ: Mapping[str, str], file: Path) -> tuple[str, str]:
+    """The name of the clock zone, unchecked, and where it comes from: the option, else TZ, else the system's file.
+
+    Raises SettingsError where none of them names one.
+    """
+    try:
+        in_file = file.read_text("utf-8", errors="replace").strip()
+    except OSError:
+        in_file = ""
+    for source, name in (("--timezone", option or ""), ("TZ", environ.get("TZ", "").strip()), (str(file), in_file)):
+        if name:
+            return name, source
+    raise SettingsError(f"--timezone: missing, and neither TZ nor {file} names a zone")
+
+
 def load_settings(
     environ: Mapping[str, str], *, env_file: Path | None = None, data_dir: Path | None = None
 ) -> Settings:

@@ -32,14 +32,14 @@ def prepare_folders(settings: Settings) -> None:
     """
     shared = settings.database_url is None and os.geteuid() == 0
     mode = ENTERABLE if shared else PRIVATE
-    if _make("DATA_DIR", settings.data_dir, mode):
+    if make_folder("DATA_DIR", settings.data_dir, mode):
         settings.data_dir.chmod(mode)  # whatever the umask
     elif shared:
         settings.data_dir.chmod(settings.data_dir.stat().st_mode | 0o001)
-    _make("COVER_DIR", settings.cover_dir, 0o777)
+    make_folder("COVER_DIR", settings.cover_dir, 0o777)
 
 
-def _make(key: str, folder: Path, mode: int) -> bool:
+def make_folder(key: str, folder: Path, mode: int) -> bool:
     """Make `folder`; True when it was not there before."""
     try:
         existed = folder.is_dir()
@@ -53,12 +53,17 @@ def _make(key: str, folder: Path, mode: int) -> bool:
     return not existed
 
 
-@contextlib.contextmanager
-def held_by_serve(settings: Settings) -> Iterator[None]:
+def held_by_serve(settings: Settings) -> contextlib.AbstractContextManager[None]:
     """Hold DATA_DIR for one `serve`, whatever its database. Raises SettingsError when another one has it."""
-    lock = FileLock(settings.data_dir / "serve.lock")
+    return held(settings.data_dir / "serve.lock", f"DATA_DIR: another serve runs on {settings.data_dir}")
+
+
+@contextlib.contextmanager
+def held(path: Path, refusal: str) -> Iterator[None]:
+    """Hold a lock for the block. Raises SettingsError with `refusal` when another process has it."""
+    lock = FileLock(path)
     if not lock.try_exclusive():
-        raise SettingsError(f"DATA_DIR: another serve runs on {settings.data_dir}")
+        raise SettingsError(refusal)
     try:
         yield
     finally:

@@ -1,7 +1,7 @@
 """`python3 build.py demo`: the six Sites, the appliance and two Readers on this machine, offline, until Ctrl-C.
 
 The Sites grow by a chapter every twenty seconds, and `demo_story` makes one refuse and another pause, so that there is
-something to see.
+something to see. Where a Chrome is installed, the browser host runs too, and three Sites stand behind a challenge.
 """
 
 import json
@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 import trio
 
+from bookmark_appliance.cdp.chrome_command import find_chrome
 from bookmark_appliance.postgres.polling import until
 from tests.demo_story import tell_story
 from tests.simulated_sites.world import Series, sample_world
@@ -27,6 +28,8 @@ STOP_SECONDS = 20
 READERS = ("0", "1002")
 """Discord ids; the first is the owner of local mode."""
 PLAIN_SITES = ("asura", "demonic", "lightnovelworld")
+WITH_CHROME = "kagane, comix and novelfull stand behind a challenge; they are read through a browser.\n"
+WITHOUT_CHROME = "No Chrome or Chromium on this machine: novelfull is read plainly, kagane and comix wait unread.\n"
 
 
 async def demo(folder: Path) -> None:
@@ -39,10 +42,18 @@ async def demo(folder: Path) -> None:
             await until(settings.exists)
             with settings.open("a") as file:
                 file.write(f"DATA_DIR={folder / 'data'}\nPORT=0\nLOG_FORMAT=text\n")
-            address = await nursery.start(serve, settings)
+            chrome = find_chrome()
+            if chrome:
+                host = ("browser", "--listen", "127.0.0.1:0", "--timezone", "Asia/Jakarta")
+                listens = await nursery.start(shown, settings, *host)
+                with settings.open("a") as file:
+                    file.write(f"BROWSER_WS_URL=ws://{listens}\n")
+            address = f"http://{await nursery.start(shown, settings, 'serve')}"
             credentials = {reader: await credential(settings, reader) for reader in READERS}
         print(what_to_try(address, credentials, settings.read_text()), flush=True)
-        await tell_story(settings, address, credentials[READERS[0]], sites_address(settings.read_text()))
+        print(WITH_CHROME if chrome else WITHOUT_CHROME, flush=True)
+        sites_at = sites_address(settings.read_text())
+        await tell_story(settings, address, credentials[READERS[0]], sites_at, challenges=chrome is not None)
 
 
 async def running(*arguments: object, **options: Any) -> None:
@@ -65,10 +76,10 @@ async def end_well(process: trio.Process) -> None:
     process.kill()
 
 
-async def serve(settings: Path, task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED) -> None:
-    """The appliance, its log shown; started once it says where it listens."""
+async def shown(settings: Path, *command: object, task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED) -> None:
+    """`serve` or `browser`, its log shown; started once it says where it listens."""
     async with trio.open_nursery() as nursery:
-        arguments = ("bookmark_appliance", "serve", "--env-file", settings)
+        arguments = ("bookmark_appliance", *command, "--env-file", settings)
         process = await nursery.start(partial(running, *arguments, stderr=subprocess.PIPE))
         said, listens = "", False
         async for chunk in process.stderr:
@@ -76,7 +87,7 @@ async def serve(settings: Path, task_status: trio.TaskStatus[str] = trio.TASK_ST
             print(text, end="", file=sys.stderr, flush=True)
             if not listens:
                 said += text
-                if listening := re.search(r"listening on (http://\S+)\s", said):
+                if listening := re.search(r"listening on (?:\w+://)?(\S+:\d+)\s", said):
                     listens = True
                     task_status.started(listening[1])
 

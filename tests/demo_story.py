@@ -15,25 +15,34 @@ from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.storage import open_storage
 from bookmark_appliance.store.lane_rows import pause_lane, resume_lane
 from bookmark_appliance.store.owner_acts import request_poll
-from tests.simulated_sites.world import Series, sample_world
+from tests.simulated_sites.world import GATED, Series, sample_world
 
 FIRST_CHAPTER_SECONDS = 20
 PAUSE_SECONDS = 45
 REFUSED_SITE, PAUSED_SITE = "asura", "demonic"
 
 
-async def tell_story(settings: Path, address: str, credential: str, sites: str) -> None:
-    """Bookmark, refuse, pause, resume, behave again. `sites` is the address of the simulated Sites' own controls."""
+async def tell_story(settings: Path, address: str, credential: str, sites: str, *, challenges: bool) -> None:
+    """Bookmark, refuse, pause, resume, behave again. `sites` is the address of the simulated Sites' own controls.
+
+    With `challenges` some Sites are behind one, which takes a browser.
+    """
     world = sample_world()
     async with (
         httpx.AsyncClient(headers={"Authorization": f"Bearer {credential}"}) as api,
         httpx.AsyncClient(verify=False) as control,  # the simulated Sites' own authority is theirs alone
         open_storage(load_settings({}, env_file=settings)) as storage,
     ):
+        for site in GATED if challenges else ():
+            await control.get(f"{sites}/-/gate/{site}/clearing")
         for series in world.series:
             body = {"title": series.title, "series_url": series.address, "last_chapter_num": 2}
             (await api.put(f"{address}/bookmarks/{series.site}:{series.slug}", json=body)).raise_for_status()
         await trio.sleep(FIRST_CHAPTER_SECONDS)
+        if challenges:
+            for row in (await api.get(f"{address}/bookmarks")).json():
+                if row["key"].startswith(tuple(GATED)):
+                    say(f"{row['key']}: {row['latest_chapter'] or 'nothing yet'}, through its challenge")
 
         refused = [series for series in world.series if series.site == REFUSED_SITE]
         say(f"{REFUSED_SITE} answers with a challenge, and the owner asks for both its Series")

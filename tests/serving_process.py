@@ -120,8 +120,19 @@ class Place:
     @asynccontextmanager
     async def serve(self, *arguments: str) -> AsyncIterator[Serve]:
         """Start it; at the end of the block it is killed if it still runs."""
+        try:
+            async with self.start("serve", *arguments) as serve:
+                yield serve
+        finally:
+            with trio.CancelScope(shield=True):
+                # Of a killed one the kernel stops the server, which takes its time.
+                await eventually(lambda: not server_processes(self.cluster))
+
+    @asynccontextmanager
+    async def start(self, *arguments: str) -> AsyncIterator[Serve]:
+        """Start any command that goes on until it is told to end; killed at the end of the block as well."""
         process = await trio.lowlevel.open_process(
-            self._command("serve", *arguments),
+            self._command(*arguments),
             cwd=self.folder,
             env=self._environment(),
             stdin=subprocess.DEVNULL,
@@ -138,8 +149,18 @@ class Place:
                     if process.returncode is None:
                         process.kill()
                     await serve.ended()
-                    # Of a killed one the kernel stops the server, which takes its time.
-                    await eventually(lambda: not server_processes(self.cluster))
+
+    @asynccontextmanager
+    async def browser(self, *, port: int = 0) -> AsyncIterator[Serve]:
+        """Start the browser host on loopback; at the end of the block it is asked to end, so that no Chrome is left."""
+        async with self.start("browser", "--listen", f"127.0.0.1:{port}", "--timezone", "Asia/Jakarta") as host:
+            try:
+                yield host
+            finally:
+                with trio.CancelScope(shield=True):
+                    if host.process.returncode is None:
+                        host.signal(signal.SIGTERM)
+                    await host.ended()
 
     async def run(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
         """Run another command to its end."""

@@ -121,7 +121,7 @@ class Browser:
                 log.warning("a tab could not be closed: the next read does it")
 
     async def _open(self, connection: Connection) -> Tab:
-        await connection.command("Browser.setDownloadBehavior", {"behavior": "deny"})
+        await connection.tell("Browser.setDownloadBehavior", {"behavior": "deny"})
         blank = f"about:blank#{uuid4().hex}"
         self._ours.add(blank)
         target = await connection.command("Target.createTarget", {"url": blank}, _Created, seconds=CREATE_SECONDS)
@@ -140,8 +140,7 @@ class Browser:
             for target in open_now:
                 if trio.current_time() - asked.get(target, -math.inf) > CLOSE_AGAIN_SECONDS:
                     asked[target] = trio.current_time()
-                    with suppress(CommandFailed):  # it went away by itself
-                        await connection.command("Target.closeTarget", {"targetId": target})
+                    await connection.tell("Target.closeTarget", {"targetId": target})
             await trio.sleep(GONE_SECONDS)
         self._ours = set()
 

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 import trio
 from trio_websocket import ConnectionClosed, WebSocketConnection, wrap_client_stream
+from wsproto.utilities import LocalProtocolError
 
 from bookmark_appliance.cdp.discovery import Endpoint
 from bookmark_appliance.cdp.errors import BrowserGone, CdpError, CommandFailed, PageFailed, TornDown
@@ -71,8 +72,10 @@ class Event:
 
 
 class _Reply:
-    def __init__(self, session: str) -> None:
+    def __init__(self, session: str, told: str = "") -> None:
+        self.number = 0
         self.session = session
+        self.told = told
         self.arrived = trio.Event()
         self.result = _NOTHING
         self.error: CdpError | None = None
@@ -124,20 +127,14 @@ class Connection:
         Raises BrowserGone, CommandFailed and, of a page, PageFailed: gone, or without an answer within `seconds`
         (COMMAND_SECONDS) from a page whose browser does answer.
         """
-        number, reply = next(self._ids), _Reply(session)
-        message = {"id": number, "method": method, "params": params or {}}
-        if session:
-            message["sessionId"] = session
+        reply = _Reply(session)
         self._raise_ended(session)
-        self._replies[number] = reply
         try:
             with trio.move_on_after(COMMAND_SECONDS if seconds is None else seconds) as deadline:
-                await self._websocket.send_message(msgspec.json.encode(message).decode())
+                await self._send(reply, method, params, session)
                 await reply.arrived.wait()
-        except ConnectionClosed:
-            self.end()
         finally:
-            del self._replies[number]
+            self._replies.pop(reply.number, None)
         if reply.error:
             raise reply.error
         if deadline.cancelled_caught:
@@ -149,6 +146,23 @@ class Connection:
             return msgspec.json.decode(reply.result, type=answer)
         except msgspec.MsgspecError as error:
             raise CommandFailed(f"{method}: an answer that we don't understand: {error}") from error
+
+    async def tell(self, method: str, params: Mapping[str, Any], *, session: str = "") -> None:
+        """A command whose answer is not waited for, since what follows is done after it; an error is logged."""
+        reply = _Reply(session, told=method)
+        with trio.move_on_after(COMMAND_SECONDS):
+            await self._send(reply, method, params, session)
+
+    async def _send(self, reply: "_Reply", method: str, params: Mapping[str, Any] | None, session: str) -> None:
+        reply.number = next(self._ids)
+        self._replies[reply.number] = reply
+        message = {"id": reply.number, "method": method, "params": params or {}}
+        if session:
+            message["sessionId"] = session
+        try:
+            await self._websocket.send_message(msgspec.json.encode(message).decode())
+        except (ConnectionClosed, LocalProtocolError):  # the latter while it is closing (TRAPS 14)
+            self.end()
 
     async def check_alive(self) -> None:
         """Return when the browser itself answers; raises BrowserGone."""
@@ -188,7 +202,11 @@ class Connection:
             reply = self._replies.get(message.id)
             if reply is None or reply.session != message.session:
                 return  # its command was given up
-            if message.error:
+            if reply.told:
+                del self._replies[message.id]
+                if message.error:
+                    log.warning("%s: %s", reply.told, message.error.message)
+            elif message.error:
                 kind = TornDown if message.error.code == _TORN_DOWN else CommandFailed
                 reply.fail(kind(message.error.message))
             else:

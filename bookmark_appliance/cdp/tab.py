@@ -175,7 +175,7 @@ class Tab:
             ("Network.enable", {"maxTotalBufferSize": 0, "maxResourceBufferSize": 0}),
             ("Network.setBypassServiceWorker", {"bypass": True}),
         ):
-            await self._connection.command(method, params, session=self._session)
+            await self._connection.tell(method, params, session=self._session)
 
     async def navigate(self, address: str) -> Page | None:
         """Go there; return once the page has begun, or with the whole answer where there is nothing to look at.

@@ -3,15 +3,13 @@
 import os
 import signal
 import subprocess
-import sys
-import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 import trio
 
-from bookmark_appliance.postgres import launch as launcher
+from bookmark_appliance.child import start_child
 from bookmark_appliance.postgres.files import PostgresFiles
 from bookmark_appliance.postgres.polling import until
 
@@ -58,23 +56,17 @@ def launch(
 ) -> subprocess.Popen[bytes]:
     """Start one of the server's programs under the service user; what it says is appended to the log.
 
-    Must be called from the thread that lives as long as the process: the parent-death signal comes when the *thread*
-    that made the child ends, and Trio's own process starter uses a worker thread.
+    For the main thread alone, as `start_child` has it.
     """
-    assert threading.current_thread() is threading.main_thread()
-    user = files.user
-    command = [sys.executable, "-I", "-S", launcher.__file__, str(user.uid), str(user.gid), str(os.getpid())]
-    command += [str(int(ends_with_us or 0)), str(files.programs / program), *arguments]
     with files.log.open("ab") as log:
-        return subprocess.Popen(  # noqa: S603 - our own program and arguments
-            command,
-            stdin=subprocess.DEVNULL,
+        return start_child(
+            [str(files.programs / program), *arguments],
+            uid=files.user.uid,
+            gid=files.user.gid,
+            environ={"PATH": os.defpath, "LC_ALL": "C"},
+            ends_with_us=ends_with_us,
             stdout=log,
             stderr=log,
-            cwd="/",
-            env={"PATH": os.defpath, "LC_ALL": "C"},
-            # A Ctrl-C at the terminal is ours alone: the server is stopped last of all.
-            start_new_session=True,
         )
 
 

@@ -89,7 +89,7 @@ async def _at_rest(place: Place) -> list[Figure]:
     async with place.serve() as serve:
         await serve.listening()
         credential = place.credential(OWNER)
-        memory, before = _resident_mb(serve), _cpu_seconds(serve)
+        memory, before = resident_mb(serve), _cpu_seconds(serve)
         await trio.sleep(IDLE_SECONDS)
         busy = _cpu_seconds(serve) - before
         async with serve.client(credential) as client:
@@ -97,7 +97,7 @@ async def _at_rest(place: Place) -> list[Figure]:
             assert len(listed.json()) == SERIES
         return [
             Figure(f"memory, {SERIES} Series", memory, "MB", most=90),
-            Figure("memory once they were listed", _resident_mb(serve), "MB", most=90),
+            Figure("memory once they were listed", resident_mb(serve), "MB", most=90),
             Figure("idle CPU of one core", 100 * busy / IDLE_SECONDS, "%", most=1),
         ]
 
@@ -112,7 +112,8 @@ def _address(conninfo: str) -> str:
     return f"postgresql://{parts['user']}@/{parts['dbname']}?host={quote(str(parts['host']), safe='')}"
 
 
-def _resident_mb(serve: Serve) -> float:
+def resident_mb(serve: Serve) -> float:
+    """What a process holds of the machine's memory."""
     pages = int(Path(f"/proc/{serve.process.pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 

@@ -6,11 +6,10 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 import trio
-import trustme
 
 from bookmark_appliance.cdp.browser import Browser
 from tests.cdp.chromium import CHROMIUM, Chromium
-from tests.cdp.pages import Pages, serve_pages
+from tests.cdp.pages import Pages, pages_context, serve_pages
 
 
 @pytest.fixture(scope="session")
@@ -21,18 +20,15 @@ def pages_socket() -> Iterator[socket.socket]:
 
 
 @pytest.fixture(scope="session")
-def pages_context() -> ssl.SSLContext:
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    trustme.CA().issue_cert("pages.example").configure_cert(context)
-    context.set_alpn_protocols(["http/1.1"])
-    return context
+def certificate() -> ssl.SSLContext:
+    """Made once."""
+    return pages_context()
 
 
 @pytest.fixture
-async def pages(pages_socket: socket.socket, pages_context: ssl.SSLContext) -> AsyncIterator[Pages]:
+async def pages(pages_socket: socket.socket, certificate: ssl.SSLContext) -> AsyncIterator[Pages]:
     """The pages of one test."""
-    listener = trio.SocketListener(trio.socket.from_stdlib_socket(pages_socket.dup()))
-    async with serve_pages(listener, pages_context) as served:
+    async with serve_pages(pages_socket, certificate) as served:
         yield served
 
 

@@ -1,5 +1,6 @@
 """Pages for the tests of the browser: a TLS server that answers for every host, as each test has it."""
 
+import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -7,6 +8,7 @@ from dataclasses import dataclass, field
 
 import h11
 import trio
+import trustme
 
 HTML = {"content-type": "text/html; charset=utf-8"}
 
@@ -73,9 +75,18 @@ class Pages:
             pass  # a browser hangs up when it likes
 
 
+def pages_context() -> ssl.SSLContext:
+    """A certificate that nobody trusts: the browser of the tests does not ask for one that it does."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    trustme.CA().issue_cert("pages.example").configure_cert(context)
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
 @asynccontextmanager
-async def serve_pages(listener: trio.SocketListener, context: ssl.SSLContext) -> AsyncIterator[Pages]:
-    """Serve while the block runs."""
+async def serve_pages(listening: socket.socket, context: ssl.SSLContext) -> AsyncIterator[Pages]:
+    """Serve on a socket, which stays open, while the block runs."""
+    listener = trio.SocketListener(trio.socket.from_stdlib_socket(listening.dup()))
     pages = Pages()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(trio.serve_listeners, pages.serve, [trio.SSLListener(listener, context)])

@@ -21,7 +21,6 @@ from tests.lanes.fetching import at_once
 
 READ = TabRead("https://site.example/page", "https://site.example/api", MAX_BODY_BYTES)
 ASKED = [method for method in WELL if method not in ("Browser.getVersion", "Target.closeTarget")]
-OF_THE_PAGE = ASKED[ASKED.index("Page.enable") :]
 HELD = ASKED[ASKED.index("Page.navigate") :]
 
 
@@ -66,7 +65,7 @@ async def test_a_connection_that_is_cut_is_a_browser_that_is_gone(fake: FakeBrow
     assert fake.tabs == []
 
 
-@pytest.mark.parametrize("point", ["discovery", "upgrade", *ASKED[: ASKED.index("Page.enable")]])
+@pytest.mark.parametrize("point", ["discovery", "upgrade", "Target.createTarget", "Target.attachToTarget"])
 async def test_a_browser_that_does_not_answer_is_gone(fake: FakeBrowser, point: str) -> None:
     """LANE-023: every step of its own has a deadline."""
     fake.at[point] = hang
@@ -74,7 +73,7 @@ async def test_a_browser_that_does_not_answer_is_gone(fake: FakeBrowser, point: 
         await read(fake)
 
 
-@pytest.mark.parametrize("point", OF_THE_PAGE)
+@pytest.mark.parametrize("point", HELD)
 async def test_a_page_that_does_not_answer_in_a_browser_that_does_is_stuck(fake: FakeBrowser, point: str) -> None:
     """LANE-027: a failure of the page; its tab is closed."""
     fake.at[point] = hang
@@ -84,7 +83,7 @@ async def test_a_page_that_does_not_answer_in_a_browser_that_does_is_stuck(fake:
     assert "Browser.getVersion" in fake.commands
 
 
-@pytest.mark.parametrize("point", OF_THE_PAGE)
+@pytest.mark.parametrize("point", HELD)
 async def test_a_page_that_does_not_answer_in_a_browser_that_does_not_either(fake: FakeBrowser, point: str) -> None:
     """LANE-023: the browser hangs as a whole."""
     fake.at[point] = fake.at["Browser.getVersion"] = fake.at["Target.getTargets"] = hang

@@ -56,7 +56,8 @@ class Exchange:
 
     async def begin(self, *headers: str) -> None:
         """The head of a 200 answer that the caller goes on with by `stream.send_all`; ends with the connection."""
-        lines = ["HTTP/1.1 200 OK", "Content-Type: text/html; charset=utf-8", "Connection: close", *headers]
+        kind = dict(self.headers).get("content-type", "text/html; charset=utf-8")
+        lines = ["HTTP/1.1 200 OK", f"Content-Type: {kind}", "Connection: close", *headers]
         await self.stream.send_all("\r\n".join([*lines, "", ""]).encode())
 
     async def _send(self, event: Any) -> None:

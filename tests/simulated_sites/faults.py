@@ -67,6 +67,18 @@ def drip(seconds: float = 0.05) -> Fault:
     return fault
 
 
+def in_halves(seconds: float = 0.5) -> Fault:
+    """The page in two halves, `seconds` apart: who reads a document while it is loading sees the first."""
+
+    async def fault(exchange: Exchange) -> None:
+        await exchange.begin(f"Content-Length: {len(exchange.body)}")
+        await exchange.stream.send_all(exchange.body[: len(exchange.body) // 2])
+        await trio.sleep(seconds)
+        await exchange.stream.send_all(exchange.body[len(exchange.body) // 2 :])
+
+    return fault
+
+
 async def endless_body(exchange: Exchange) -> None:
     """A body that goes on until the client hangs up."""
     await exchange.begin()
@@ -117,6 +129,7 @@ BY_NAME: dict[str, Fault] = {
     "endless_body": endless_body,
     "forbidden": status(403),
     "gzip_bomb": gzip_bomb,
+    "in_halves": in_halves(),
     "not_found": status(404, MISSING),
     "redesign": redesign,
     "redirect_chain": redirect_chain(6),

@@ -9,6 +9,25 @@ from tests.simulated_sites.world import Series
 JSD = "<script>var s=document.createElement('script');s.src='/cdn-cgi/challenge-platform/scripts/jsd/main.js'</script>"
 """Stands in ordinary pages and is no challenge."""
 
+ASSETS = {
+    "/assets/site.css": ("text/css", "#root { margin: 1em }"),
+    "/assets/site.js": ("text/javascript", "document.documentElement.dataset.scripts = 'ran';"),
+    "/assets/shell.js": (
+        "text/javascript",
+        """fetch('/api/v2' + location.pathname.replace(/\\/$/, '')).then(answer => answer.json()).then(series => {
+  const chapters = series.series_books.map(book => `<li>${book.chapter_no}</li>`).join('');
+  document.getElementById('root').innerHTML = `<h1>${series.title}</h1><ul>${chapters}</ul>`;
+});""",
+    ),
+}
+"""What pages that live on scripts load beside themselves: address to content type and body."""
+
+STRICT = (
+    ("cross-origin-embedder-policy", "require-corp"),
+    ("content-security-policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'"),
+)
+"""For `World.policies`: what a Site may set that hinders a guest in its page."""
+
 
 def series_page(series: Series) -> str:
     """The HTML page of `series` as it is now."""
@@ -40,6 +59,9 @@ def kagane_json(series: Series) -> str:
             "related": [{"series_id": "elsewhere", "series_books": [{"chapter_no": "900"}]}],
         }
     )
+
+
+_LOADED = '<link rel="stylesheet" href="/assets/site.css"><script src="/assets/site.js" defer></script>'
 
 
 def _page(series: Series, head: str, body: str) -> str:
@@ -105,11 +127,12 @@ def _comix(series: Series) -> str:
     }
     data = {"page": "manga", "queries": {json.dumps(["manga", "detail", hid], separators=(",", ":")): detail}}
     blob = json.dumps(data).replace("</", "<\\/")
-    return _page(series, f'<script type="application/json" id="initial-data">{blob}</script>', '<div id="app"></div>')
+    head = f'{_LOADED}\n<script type="application/json" id="initial-data">{blob}</script>'
+    return _page(series, head, f"<div id='app'><img src='{escape(series.cover_address)}' alt=''></div>")
 
 
 def _kagane(series: Series) -> str:
-    return _page(series, "", f"<div id='root'><h1>{escape(series.title)}</h1></div>")
+    return _page(series, _LOADED, "<div id='root'></div><script src='/assets/shell.js'></script>")
 
 
 def _novelfull(series: Series) -> str:

@@ -2,6 +2,7 @@
 
 import ssl
 import tempfile
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -15,8 +16,10 @@ import trustme
 from tests.simulated_sites import faults
 from tests.simulated_sites.exchange import Exchange, Request
 from tests.simulated_sites.images import image
-from tests.simulated_sites.pages import kagane_json, series_page
-from tests.simulated_sites.world import HOSTS, SHAPES, Series, World, sample_world
+from tests.simulated_sites.pages import ASSETS, kagane_json, series_page
+from tests.simulated_sites.world import GATED, HOSTS, SHAPES, Series, World, sample_world
+
+HTML = "text/html; charset=utf-8"
 
 
 @dataclass
@@ -27,6 +30,9 @@ class SimulatedSites:
     ca_file: Path
     port: int = 0
     requests: list[Request] = field(default_factory=list)
+    counts: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    """By host: how often it was asked for a `page`, the `api`, an `image`, an `asset` or what is `missing`, and how
+    often its gate answered instead, with the `challenge` or with its `machinery`."""
     _arrival: trio.lowlevel.ParkingLot = field(default_factory=trio.lowlevel.ParkingLot)
 
     @property
@@ -72,7 +78,21 @@ class SimulatedSites:
         self.requests.append(request)
         self._arrival.unpark_all()
         series, kind, body = self._find(request)
-        moved = series is not None and kind == "text/html; charset=utf-8" and request.path != series.target
+        gate = self.world.gates.get(request.host)
+        # novelfull's images are not behind its gate (measured 2026-08-09).
+        beside = request.host == "novelfull.com" and kind.startswith("image/")
+        if gate and not beside and not gate.lets_through(request):
+            self.counts[request.host][await gate.answer(exchange)] += 1
+            return
+        self.counts[request.host][_what(series, kind, body)] += 1
+        await self._answer_itself(exchange, series, kind, body)
+
+    async def _answer_itself(self, exchange: Exchange, series: Series | None, kind: str, body: bytes) -> None:
+        request = exchange.request
+        moved_to = series.target if series and kind == HTML and request.path != series.target else None
+        exchange.headers += self.world.policies.get(request.host, ())
+        if series is not None and kind.startswith("image/") and series.site in ("comix", "kagane"):
+            exchange.headers.append(("cross-origin-resource-policy", "same-origin"))
         if series is not None and not kind.startswith("image/") and series.site in self.world.validating:
             exchange.headers += _validators(series, body)
         exchange.headers.append(("content-type", kind))
@@ -80,10 +100,10 @@ class SimulatedSites:
         fault = self.world.faults.get(series.address if series else "") or self.world.faults.get(request.host)
         if fault:
             await fault(exchange)
-        elif series is None:
+        elif not body:
             await exchange.answer(404, faults.MISSING)
-        elif moved:
-            await exchange.answer(301, location=series.target)
+        elif moved_to:
+            await exchange.answer(301, location=moved_to)
         elif _unchanged(request, exchange.headers):
             await exchange.answer(304)
         else:
@@ -97,13 +117,17 @@ class SimulatedSites:
             if request.host != series.shape.host:
                 continue
             if request.path == series.target or (series.site == "asura" and _stale(request.path, series)):
-                return series, "text/html; charset=utf-8", series_page(series).encode()
+                return series, HTML, series_page(series).encode()
             if series.site == "kagane" and request.path == f"/api/v2/series/{series.slug}":
                 return series, "application/json", kagane_json(series).encode()
-        return None, "text/html; charset=utf-8", b""
+        if request.host in ("comix.to", "kagane.to") and request.path in ASSETS:
+            kind, text = ASSETS[request.path]
+            return None, kind, text.encode()
+        return None, HTML, b""
 
     def _control(self, words: list[str]) -> str:
-        """`/-/publish/SITE/SLUG/CHAPTER`, `/-/misbehave/HOST/FAULT`, `/-/behave`; anything else shows the state."""
+        """`/-/publish/SITE/SLUG/CHAPTER`, `/-/misbehave/HOST/FAULT`, `/-/behave`, `/-/gate/SITE/clearing` (or `never`,
+        or `off`); anything else shows the state."""
         match words:
             case ["publish", site, slug, chapter]:
                 self.world.publish(site, slug, chapter)
@@ -111,9 +135,15 @@ class SimulatedSites:
                 self.world.misbehave(host, faults.BY_NAME[fault])
             case ["behave"]:
                 self.world.behave()
+            case ["gate", site, "clearing" | "never" as kind] if site in GATED:
+                self.world.gate(site, clears=kind == "clearing")
+            case ["gate", site, "off"] if site in GATED:
+                self.world.ungate(site)
         published = [f"{series.address} {series.chapters[-1:]}" for series in self.world.series]
         known = [f"misbehaving: {sorted(self.world.faults)}", f"faults: {' '.join(faults.BY_NAME)}"]
-        return "\n".join([*published, *known, f"requests: {len(self.requests)}", ""])
+        gates = [f"{host}: {'clearing' if gate.clears else 'never'}" for host, gate in self.world.gates.items()]
+        counts = [f"requests to {host}: {dict(count)}" for host, count in self.counts.items()]
+        return "\n".join([*published, *known, f"gates: {gates}", *counts, f"requests: {len(self.requests)}", ""])
 
 
 @asynccontextmanager
@@ -150,6 +180,12 @@ async def _next_request(protocol: h11.Connection, stream: trio.SSLStream[trio.So
             return request
         elif isinstance(event, h11.ConnectionClosed):
             return None
+
+
+def _what(series: Series | None, kind: str, body: bytes) -> str:
+    if series is None:
+        return "asset" if body else "missing"
+    return "image" if kind.startswith("image/") else "api" if kind == "application/json" else "page"
 
 
 def _validators(series: Series, body: bytes) -> list[tuple[str, str]]:

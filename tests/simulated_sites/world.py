@@ -6,6 +6,7 @@ from urllib.parse import quote
 from zlib import crc32
 
 from tests.simulated_sites.faults import Fault
+from tests.simulated_sites.gate import LIFETIME_SECONDS, Gate
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ SHAPES = {
 }
 
 HOSTS = sorted({host for shape in SHAPES.values() for host in (shape.host, shape.cover_host)})
+GATED = {"comix": ("comix.to", "static.comix.to"), "kagane": ("kagane.to",), "novelfull": ("novelfull.com",)}
+"""The hosts of a Site that stand behind its gate when it has one; novelfull's images do not."""
 
 
 @dataclass
@@ -96,11 +99,16 @@ class Series:
 
 @dataclass
 class World:
-    """All Series, and the faults in force. Sites named in `validating` send ETag and Last-Modified and answer 304."""
+    """All Series, and the faults in force. Sites named in `validating` send ETag and Last-Modified and answer 304.
+
+    `gates` are by host, and `policies` are headers that a host sends with every answer of its own.
+    """
 
     series: list[Series] = field(default_factory=list)
     validating: set[str] = field(default_factory=set)
     faults: dict[str, Fault] = field(default_factory=dict)
+    gates: dict[str, Gate] = field(default_factory=dict)
+    policies: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
 
     def add(
         self, site: str, slug: str, *, title: str = "", chapters: int | Iterable[str] = 3, completed: bool = False
@@ -139,6 +147,16 @@ class World:
             self.faults.clear()
         else:
             self.faults.pop(where, None)
+
+    def gate(self, site: str, *, seconds: float = 1.0, lifetime: float = LIFETIME_SECONDS, clears: bool = True) -> None:
+        """From now on a challenge stands before the hosts of `site`; earlier clearances are void."""
+        for host in GATED[site]:
+            self.gates[host] = Gate(seconds, lifetime, clears)
+
+    def ungate(self, site: str) -> None:
+        """Let everybody through again."""
+        for host in GATED[site]:
+            self.gates.pop(host, None)
 
 
 def sample_world() -> World:
