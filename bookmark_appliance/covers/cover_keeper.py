@@ -36,7 +36,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Between the database and the folder; `path` is relative to it. OPS-009."""
+    """Between the database and the folder; `path` is relative to it."""
 
     path: str
     has_row: bool

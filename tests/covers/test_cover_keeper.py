@@ -139,7 +139,7 @@ async def test_a_backup_holds_reclaim_off(shelf: Shelf) -> None:
 
 
 async def test_database_and_folder_are_compared(shelf: Shelf) -> None:
-    """COV-017, OPS-009: rows without files and files without rows; renditions have an owner."""
+    """COV-017: rows without files and files without rows; renditions have an owner."""
     kept, lost = await shelf.keep(picture("a")), await shelf.keep(picture("b"), OTHER)
     shelf.files.install(f"{kept}.w240.webp", b"small")
     (shelf.files.path(kept).parent / ".new-1").touch()
