@@ -1,7 +1,7 @@
 """The cover folder: content-addressed files, put in place whole and durable, or not at all (COV-016 to COV-018).
 
-Several processes share the folder, and any of them may be killed at any step. Every method blocks: callers hand it to
-`CoverFiles.run`.
+Several processes share the folder, and any of them may be killed at any step. What isn't `async` here blocks, and is
+handed to `CoverFiles.run`.
 """
 
 import errno

@@ -46,10 +46,8 @@ class Renditions:
         name = f"{address}.w{width}.webp"
         found = await self._open(name)
         if found is None and not self._has_failed(name):
-            turn = self._turns.setdefault(name, trio.Lock())
-            async with (
-                turn
-            ):  # who had to wait finds what the one before has made, or makes it where that one was cut off
+            # Who had to wait finds what the one before has made, or makes it where that one was cut off.
+            async with self._turns.setdefault(name, trio.Lock()):
                 found = await self._open(name)
                 if found is None and not self._has_failed(name):
                     found = await self._make(name, width, original)
