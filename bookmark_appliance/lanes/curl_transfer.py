@@ -139,9 +139,13 @@ class Transfer:
         return Page(status, intake.headers, intake.body.getvalue(), address, intake.truncated)
 
     def close(self) -> None:
-        """Close the connection and free what libcurl holds."""
+        """Close the connection, free what libcurl holds, and let go of what has come.
+
+        The callbacks make a circle of this object, which only the collector breaks: a body must not wait for it.
+        """
         self._multi.close()
         self.easy.close()
+        self._intake = _Intake(0)
 
 
 class _Intake:

@@ -15,6 +15,7 @@ from bookmark_appliance.lanes.page import MAX_BODY_BYTES, FetcherUnavailable, Tr
 from bookmark_appliance.lanes.page_fetcher import PROFILE, PageFetcher
 from bookmark_appliance.lanes.sites import SITES
 from tests.lanes.fetching import ASURA, any_address, at_once, fetcher_for, site_at
+from tests.memory_peak import memory_peak_kb, memory_peak_starts_again
 from tests.simulated_sites import SimulatedSites, faults
 from tests.simulated_sites.exchange import Exchange, stored_as_zstd
 from tests.simulated_sites.faults import Fault
@@ -340,15 +341,3 @@ async def test_fetches_at_the_same_time_do_not_mix_and_need_no_thread(simulated_
         for series in simulated_sites.world.series:
             nursery.start_soon(read, series.site, series.address)
     assert titles == {series.address: series.title.replace("'", "&#x27;") for series in simulated_sites.world.series}
-
-
-def memory_peak_starts_again() -> int:
-    """Reset this process's high-water mark of resident memory to what it holds now; kB."""
-    Path("/proc/self/clear_refs").write_text("5")
-    return memory_peak_kb()
-
-
-def memory_peak_kb() -> int:
-    found = re.search(r"^VmHWM:\s+([0-9]+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
-    assert found
-    return int(found[1])
