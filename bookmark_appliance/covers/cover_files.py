@@ -1,7 +1,7 @@
 """The cover folder: content-addressed files, put in place whole and durable, or not at all (COV-016 to COV-018).
 
-Several processes share the folder, and any of them may be killed at any step. Every method blocks: callers hand it to
-`CoverFiles.run`.
+Several processes share the folder, and any of them may be killed at any step. What isn't `async` here blocks, and is
+handed to `CoverFiles.run`.
 """
 
 import errno
@@ -66,7 +66,7 @@ class OpenFile:
     __del__ = close
 
     def read_cached(self, offset: int, length: int) -> bytes:
-        """What of that stands in memory, without waiting for a disk; empty when nothing does."""
+        """What of that stands in memory; empty when nothing does. Never waits for a disk."""
         buffer = bytearray(length)
         try:
             return bytes(memoryview(buffer)[: os.preadv(self.descriptor, [buffer], offset, os.RWF_NOWAIT)])
@@ -74,7 +74,7 @@ class OpenFile:
             return b""
 
     def read(self, offset: int, length: int) -> bytes:
-        """At most `length` bytes; empty at the end."""
+        """The same from the disk; fewer bytes only at the end."""
         return os.pread(self.descriptor, length, offset)
 
 
@@ -90,8 +90,9 @@ class CoverFiles:
         return await trio.to_thread.run_sync(work, *arguments, limiter=self._limiter)
 
     async def read(self, file: OpenFile, offset: int, length: int) -> bytes:
-        """From memory at once where it stands there; else in a thread. At most `length` bytes; empty at the end."""
-        return file.read_cached(offset, length) or await self.run(file.read, offset, length)
+        """So many bytes, fewer at the end of the file: at once where they stand in memory, else in a thread."""
+        cached = file.read_cached(offset, length)
+        return cached if len(cached) == length else await self.run(file.read, offset, length)
 
     def path(self, name: str) -> Path:
         """The file of this name."""

@@ -36,7 +36,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Between the database and the folder; `path` is relative to it. OPS-009."""
+    """Between the database and the folder; `path` is relative to it."""
 
     path: str
     has_row: bool
@@ -156,7 +156,8 @@ class CoverKeeper:
         self._hot.pop(address, None)
         async with self._database.connection() as connection:
             keys = await clear_cover(connection, address)
-        _logger.warning("cover %s has no file: cleared from %s", address, ", ".join(map(str, keys)) or "no Series")
+        if keys:  # else it was reclaimed a moment ago
+            _logger.warning("cover %s has no file: cleared from %s", address, ", ".join(map(str, keys)))
         await self.reclaim(address)
 
     async def compare(self) -> AsyncIterator[Difference]:

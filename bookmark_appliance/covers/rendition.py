@@ -4,7 +4,6 @@ import logging
 import subprocess
 import sys
 from collections import OrderedDict
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -34,23 +33,21 @@ _logger = logging.getLogger(__name__)
 class Renditions:
     """Opens them, and makes those that are missing: one at a time, whoever asks."""
 
-    def __init__(self, files: CoverFiles, command: Callable[[int], list[str]] | None = None) -> None:
-        """`command` starts what turns an image on its standard input into a rendition of so many pixels' width."""
+    def __init__(self, files: CoverFiles, pillow: Path | None = None) -> None:
+        """`pillow` is the folder that holds the decoders' package, by default the installed one."""
         self._files = files
-        self._command = command or _shrink
+        self._pillow = pillow or _installed_pillow()
         self._one_at_a_time = trio.CapacityLimiter(1)
         self._turns: WeakValueDictionary[str, trio.Lock] = WeakValueDictionary()
         self._failures: OrderedDict[str, float] = OrderedDict()
 
     async def open(self, address: str, width: int, original: OpenFile) -> OpenFile | None:
-        """The rendition of `address`, which is open as `original`; None when it can't be made. The caller closes it."""
+        """The rendition of `address`, which is open as `original`; None when it can't be made."""
         name = f"{address}.w{width}.webp"
         found = await self._open(name)
         if found is None and not self._has_failed(name):
-            turn = self._turns.setdefault(name, trio.Lock())
-            async with (
-                turn
-            ):  # who had to wait finds what the one before has made, or makes it where that one was cut off
+            # Who had to wait finds what the one before has made, or makes it where that one was cut off.
+            async with self._turns.setdefault(name, trio.Lock()):
                 found = await self._open(name)
                 if found is None and not self._has_failed(name):
                     found = await self._make(name, width, original)
@@ -65,7 +62,8 @@ class Renditions:
     async def _make(self, name: str, width: int, original: OpenFile) -> OpenFile | None:
         try:
             async with self._one_at_a_time:
-                body = await _run(self._command(width), original)
+                command = [sys.executable, "-I", "-S", str(_SCRIPT), str(self._pillow), str(width)]
+                body = await _run(command, original)
             await self._files.run(self._files.install, name, body)
             return await self._files.run(self._files.open, name)
         except (OSError, _Failed) as error:
@@ -109,8 +107,9 @@ async def _run(command: list[str], original: OpenFile) -> bytes:
     return bytes(body)
 
 
-def _shrink(width: int) -> list[str]:
-    pillow = find_spec("PIL")
-    assert pillow is not None
-    assert pillow.origin is not None
-    return [sys.executable, "-I", "-S", str(_SCRIPT), str(Path(pillow.origin).parent.parent), str(width)]
+def _installed_pillow() -> Path:
+    """Found without being imported: the service has no use for it in its own memory."""
+    found = find_spec("PIL")
+    assert found is not None
+    assert found.origin is not None
+    return Path(found.origin).parent.parent

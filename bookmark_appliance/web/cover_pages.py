@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator
-from typing import Final
+from typing import Final, Self
 
 from quart import Quart, request
 from quart.wrappers import Response
@@ -90,7 +90,7 @@ class CoverPages:
         return TrioResponse(await self._covers.files.read(file, wanted.start, len(wanted)))
 
 
-class _Pieces(ResponseBody):
+class _Pieces(ResponseBody, AsyncIterator[bytes]):
     """A part of a file, a piece at a time, closed however the sending ends."""
 
     def __init__(self, files: CoverFiles, file: OpenFile, wanted: range) -> None:
@@ -98,15 +98,17 @@ class _Pieces(ResponseBody):
         self._file = file
         self._wanted = wanted
 
-    async def __aenter__(self) -> AsyncIterator[bytes]:
-        return self._pieces()
+    async def __aenter__(self) -> Self:
+        return self
 
     async def __aexit__(self, *_: object) -> None:
         self._file.close()
 
-    async def _pieces(self) -> AsyncIterator[bytes]:
-        for start in self._wanted[::PIECE_BYTES]:
-            yield await self._files.read(self._file, start, min(PIECE_BYTES, self._wanted.stop - start))
+    async def __anext__(self) -> bytes:
+        next_piece, self._wanted = self._wanted[:PIECE_BYTES], self._wanted[PIECE_BYTES:]
+        if not next_piece:
+            raise StopAsyncIteration
+        return await self._files.read(self._file, next_piece.start, len(next_piece))
 
 
 def asked_range(header: str, size: int) -> range:

@@ -39,12 +39,14 @@ SECONDS = 1.5
 """Of each case in each round."""
 
 _KEY = Secret("a token key for the bench, 32 characters or more")
-_OK, _UNCHANGED = b"HTTP/1.1 200 ", b"HTTP/1.1 304 "
-_CHUNKED_END, _HEAD_END = b"\r\n0\r\n\r\n", b"\r\n\r\n"
+OK, _UNCHANGED = b"HTTP/1.1 200 ", b"HTTP/1.1 304 "
+CHUNKED_END, _HEAD_END = b"\r\n0\r\n\r\n", b"\r\n\r\n"
 
 
 @dataclass(frozen=True, slots=True)
-class _Case:
+class Case:
+    """What is asked, and the least ratio to the bare route that it must reach."""
+
     name: str
     target: float
     load: Load
@@ -61,38 +63,70 @@ def run() -> list[Figure]:
 
 
 async def _measure(folder: Path) -> list[Figure]:
-    async with _database(folder) as database:
+    async with bench_database(folder) as database:
         app = create_app(bench_context(database, folder))
-
-        @app.get("/bare")
-        async def bare() -> str:
-            return "ok"
-
-        shutdown = trio.Event()
-        listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
-        host, port = listeners[0].socket.getsockname()[:2]
-        async with trio.open_nursery() as nursery:
-            await nursery.start(partial(serve_web, app, listeners, shutdown=shutdown))
-            bare_case, *cases = await _cases(database, app, host, port)
-            ratios: dict[str, list[float]] = {case.name: [] for case in cases}
-            speeds: dict[str, list[float]] = {case.name: [] for case in (bare_case, *cases)}
-            for _ in range(ROUNDS):
-                for case in cases:
-                    base, here = await _load(bare_case.load), await _load(case.load)
-                    speeds[bare_case.name].append(base.per_second)
-                    speeds[case.name].append(here.per_second)
-                    ratios[case.name].append(here.per_second / base.per_second)
-            shutdown.set()
-    figures = [Figure(bare_case.name, statistics.median(speeds[bare_case.name]), "/s")]
-    for case in cases:
-        speed, ratio = statistics.median(speeds[case.name]), statistics.median(ratios[case.name])
-        figures.append(Figure(f"{case.name}, to it", ratio, least=case.target, note=f"{speed:.0f}/s"))
-    return figures
+        async with serving(app) as (host, port):
+            return await to_bare_route(host, port, await _cases(database, app, host, port))
 
 
 @asynccontextmanager
-async def _database(folder: Path) -> AsyncIterator[Database]:
-    """With the settings that an operator gets: every commit reaches the disk."""
+async def serving(app: Quart) -> AsyncIterator[tuple[str, int]]:
+    """`app` with a bare route, on a port of loopback."""
+
+    @app.get("/bare")
+    async def bare() -> str:
+        return "ok"
+
+    shutdown = trio.Event()
+    listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    async with trio.open_nursery() as nursery:
+        await nursery.start(partial(serve_web, app, listeners, shutdown=shutdown))
+        host, port = listeners[0].socket.getsockname()[:2]
+        yield host, port
+        shutdown.set()
+
+
+async def to_bare_route(host: str, port: int, cases: list[Case]) -> list[Figure]:
+    """What each case reaches, as a ratio."""
+    bare = case(host, port, "bare route", 1.0, request("GET", "/bare"), b"ok", end=CHUNKED_END)
+    ratios: dict[str, list[float]] = {each.name: [] for each in cases}
+    speeds: dict[str, list[float]] = {each.name: [] for each in (bare, *cases)}
+    for _ in range(ROUNDS):
+        for each in cases:
+            base, here = await _load(bare.load), await _load(each.load)
+            speeds[bare.name].append(base.per_second)
+            speeds[each.name].append(here.per_second)
+            ratios[each.name].append(here.per_second / base.per_second)
+    figures = [Figure(bare.name, statistics.median(speeds[bare.name]), "/s")]
+    for each in cases:
+        speed, ratio = statistics.median(speeds[each.name]), statistics.median(ratios[each.name])
+        figures.append(Figure(f"{each.name}, to it", ratio, least=each.target, note=f"{speed:.0f}/s"))
+    return figures
+
+
+def case(
+    host: str, port: int, name: str, target: float, asked: bytes, content: bytes, *, end: bytes, start: bytes = OK
+) -> Case:
+    """One request, over and over, on each of many connections."""
+    return Case(
+        name,
+        target,
+        Load(
+            host=host,
+            port=port,
+            connections=CONNECTIONS,
+            seconds=SECONDS,
+            requests=[[asked]],
+            contents=[[content]],
+            start=start,
+            end=end,
+        ),
+    )
+
+
+@asynccontextmanager
+async def bench_database(folder: Path) -> AsyncIterator[Database]:
+    """A fresh one, with the settings that an operator gets: every commit reaches the disk."""
     server = EmbeddedPostgres(folder, serve=True, settings={})
     await server.start()
     try:
@@ -104,6 +138,7 @@ async def _database(folder: Path) -> AsyncIterator[Database]:
 
 
 def bench_context(database: Database, covers: Path) -> WebContext:
+    """What the application is given here."""
     return WebContext(
         database=database,
         clock=SystemClock(),
@@ -123,44 +158,22 @@ async def _load(load: Load) -> Tally:
     return msgspec.json.decode(finished.stdout, type=Tally)
 
 
-async def _cases(database: Database, app: Quart, host: str, port: int) -> list[_Case]:
+async def _cases(database: Database, app: Quart, host: str, port: int) -> list[Case]:
     small, large = await _reader(database, "30", 30), await _reader(database, "1500", 1_500)
     writers = [await _reader(database, f"w{number}", 30) for number in range(CONNECTIONS)]
     response = await app.test_client().get("/bookmarks", headers={"Authorization": f"Bearer {large}"})
     etag = response.headers["ETag"]
 
-    def case(name: str, target: float, requests: list[bytes], content: bytes, **options: bytes) -> _Case:
-        return _Case(
-            name,
-            target,
-            Load(
-                host=host,
-                port=port,
-                connections=CONNECTIONS,
-                seconds=SECONDS,
-                requests=[requests],
-                contents=[[content]],
-                start=options.get("start", _OK),
-                end=options.get("end", _CHUNKED_END),
-            ),
-        )
-
-    put = case("PUT of one bookmark", 0.3, [], b"")
+    listed = partial(request, "GET", "/bookmarks")
+    unchanged = listed(large, f"If-None-Match: {etag}\r\n")
+    here = partial(case, host, port)
+    put = here("PUT of one bookmark", 0.3, b"", b"", end=CHUNKED_END)
     put.load.requests, put.load.contents = _puts(writers)
     put.load.same_length = False
-    unchanged = f"If-None-Match: {etag}\r\n"
     return [
-        case("bare route", 1.0, [_request("GET", "/bare", small)], b"ok"),
-        case("GET /bookmarks, 30 rows", 0.55, [_request("GET", "/bookmarks", small)], b'"asura:r30-29"'),
-        case("GET /bookmarks, 1,500 rows", 0.5, [_request("GET", "/bookmarks", large)], b'"asura:r1500-1499"'),
-        case(
-            "GET /bookmarks, If-None-Match",
-            0.6,
-            [_request("GET", "/bookmarks", large, unchanged)],
-            b"",
-            start=_UNCHANGED,
-            end=_HEAD_END,
-        ),
+        here("GET /bookmarks, 30 rows", 0.55, listed(small), b'"asura:r30-29"', end=CHUNKED_END),
+        here("GET /bookmarks, 1,500 rows", 0.5, listed(large), b'"asura:r1500-1499"', end=CHUNKED_END),
+        here("GET /bookmarks, If-None-Match", 0.6, unchanged, b"", start=_UNCHANGED, end=_HEAD_END),
         put,
     ]
 
@@ -186,12 +199,12 @@ def _puts(writers: list[str]) -> tuple[list[list[bytes]], list[list[bytes]]]:
             for chapter in numbers
         ]
         path = f"/bookmarks/asura:rw{number}-7"
-        requests.append([_request("PUT", path, credential, body=body) for body in bodies])
+        requests.append([request("PUT", path, credential, body=body) for body in bodies])
         contents.append([b'"last_chapter_num":%d.0,' % chapter for chapter in numbers])
     return requests, contents
 
 
-def _request(method: str, path: str, credential: str, extra: str = "", body: bytes = b"") -> bytes:
+def request(method: str, path: str, credential: str = "none", extra: str = "", body: bytes = b"") -> bytes:
     """As a browser sends it from a Site's page."""
     length = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n" if body else ""
     return (

@@ -4,13 +4,14 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+import trio
 
-from bookmark_appliance.covers.cover_files import relative_path
+from bookmark_appliance.covers.cover_files import CoverFiles, relative_path
 from bookmark_appliance.covers.cover_keeper import CoverKeeper, Difference
 from bookmark_appliance.database import Database
-from bookmark_appliance.store.covers import RECLAIM_LOCK
+from bookmark_appliance.store.covers import RECLAIM_LOCK, lock_address
 from bookmark_appliance.store.owner_acts import Removal
-from tests.covers.shelf import KEY, OTHER, SOURCE, Shelf, picture
+from tests.covers.shelf import KEY, OTHER, SOURCE, Shelf, address_of, picture
 
 
 @pytest.fixture
@@ -124,6 +125,29 @@ async def test_a_reclaim_that_fails_is_logged_and_made_up_for(shelf: Shelf, capl
     assert (await shelf.rows(), shelf.stored()) == (set(), set())
 
 
+async def test_what_fails_half_way_is_healed_by_the_next_keep(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    """COV-018: a full disk before the file, a lost database after it; the Series stays as it was."""
+    install = shelf.files.install
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    def cut_off(address: str, body: bytes) -> None:
+        install(address, body)
+        raise ConnectionError
+
+    address = address_of(picture("a"))
+    for step, left in ((full, set()), (cut_off, {relative_path(address)})):
+        with monkeypatch.context() as patch:
+            patch.setattr(CoverFiles, "install", staticmethod(step))
+            with pytest.raises(OSError, match=r"^$|No space"):
+                await shelf.keep(picture("a"))
+        assert (await shelf.address(), await shelf.rows(), shelf.stored()) == ("", set(), left)
+        assert await shelf.keeper.open(address) is None
+    assert await shelf.keep(picture("a")) == await shelf.address()
+    assert await shelf.rows() == {address}
+
+
 async def test_a_backup_holds_reclaim_off(shelf: Shelf) -> None:
     """COV-031: whoever has the lock alone finds every file where its row says; what was put off is done later."""
     first = await shelf.keep(picture("a"))
@@ -139,7 +163,7 @@ async def test_a_backup_holds_reclaim_off(shelf: Shelf) -> None:
 
 
 async def test_database_and_folder_are_compared(shelf: Shelf) -> None:
-    """COV-017, OPS-009: rows without files and files without rows; renditions have an owner."""
+    """COV-017: rows without files and files without rows; renditions have an owner."""
     kept, lost = await shelf.keep(picture("a")), await shelf.keep(picture("b"), OTHER)
     shelf.files.install(f"{kept}.w240.webp", b"small")
     (shelf.files.path(kept).parent / ".new-1").touch()
@@ -161,10 +185,23 @@ async def test_database_and_folder_are_compared(shelf: Shelf) -> None:
     )
 
 
+async def test_a_reclaim_waits_for_whoever_writes_the_same_bytes(shelf: Shelf) -> None:
+    """COV-031: in any process; it looks for Series only when they are through."""
+    address = await shelf.keep(picture("a"))
+    await shelf.sql("UPDATE series SET cover_address = ''")
+    async with trio.open_nursery() as nursery, shelf.database.transaction() as writer:
+        await lock_address(writer, address)
+        nursery.start_soon(shelf.keeper.reclaim, address)
+        with trio.fail_after(10):
+            while await shelf.sql("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted") == []:
+                pass
+        await writer.execute("UPDATE series SET cover_address = %s WHERE site = 'comix'", (address,))
+    assert await shelf.rows() == {address}
+    assert shelf.stored() == {relative_path(address)}
+
+
 async def test_install_and_reclaim_of_the_same_bytes_take_turns(shelf: Shelf) -> None:
     """COV-031: two processes; whatever the order, a Series never points at what has gone."""
-    import trio
-
     other = CoverKeeper(shelf.database, shelf.files)
     for _ in range(20):
         address = await shelf.keep(picture("a"), replaces=True)

@@ -5,6 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from bookmark_appliance.bookmark_put import KINDS, STATUSES
+from bookmark_appliance.covers.cover_files import relative_path
+from bookmark_appliance.covers.cover_keeper import CoverKeeper
 from bookmark_appliance.database import Database, Timeouts
 from bookmark_appliance.postgres.trio_connection import TrioConnection
 from bookmark_appliance.web.app import create_app
@@ -33,7 +35,7 @@ def operations(described: dict[str, Any]) -> set[tuple[str, str]]:
 async def test_every_route_is_described_and_no_other(web: Web) -> None:
     """API-022: the document and the running routes name the same methods and paths."""
     routes = {
-        (method, rule.rule.replace("<rest:key>", "{key}"))
+        (method, rule.rule.replace("<rest:", "{").replace(">", "}"))
         for rule in web.app.url_map.iter_rules()
         for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
     }
@@ -41,7 +43,7 @@ async def test_every_route_is_described_and_no_other(web: Web) -> None:
 
 
 async def test_every_status_is_described_and_can_be_had(web: Web) -> None:
-    """API-002, API-004, API-014, API-022, API-032, API-038, API-049: each documented answer is produced here."""
+    """API-002, API-004, API-014, API-022, API-032, API-038, API-049, COV-028: each documented answer is had."""
     unreachable = Database(
         "postgresql://127.0.0.1:1/none",
         pool_size=2,
@@ -49,11 +51,12 @@ async def test_every_status_is_described_and_can_be_had(web: Web) -> None:
         timeouts=Timeouts(),
         connection_class=TrioConnection,
     )
-    adrift = Client(create_app(replace(web.context, database=unreachable)), web.reader.credential)
+    covers = CoverKeeper(unreachable, web.context.covers.files)
+    adrift = Client(create_app(replace(web.context, database=unreachable, covers=covers)), web.reader.credential)
     had: dict[tuple[str, str], set[str]] = {}
 
     async def ask(client: Client, method: str, path: str, key: str = "", body: Any = None, **headers: str) -> None:
-        response = await client.ask(method, path.replace("{key}", key), body, headers)
+        response = await client.ask(method, path.replace("{key}", key).replace("{address}", key), body, headers)
         had.setdefault((method, path), set()).add(str(response.status_code))
 
     for path in ("/healthz", "/openapi.json"):
@@ -67,7 +70,16 @@ async def test_every_status_is_described_and_can_be_had(web: Web) -> None:
         await ask(web.reader, method, "/bookmarks/{key}", "", {})
     await ask(web.reader, "PUT", "/bookmarks/{key}", "asura:one", b" " * 65_537)
     had["PUT", "/bookmarks/{key}"].add(await status_of_a_half_sent_body(web))
+    cover = "ab" * 32
+    web.context.covers.files.install(cover, b"cover")
+    await web.sql("INSERT INTO covers VALUES (%s, %s, 'image/png')", cover, relative_path(cover))
+    await ask(adrift, "GET", "/covers/{address}", cover)
+    for headers in ({}, {"Range": "bytes=1-2"}, {"Range": "bytes=9-"}, {"If-None-Match": "*"}):
+        await ask(web.nobody, "GET", "/covers/{address}", cover, **headers)
+    await ask(web.nobody, "GET", "/covers/{address}", "none")
     await web.sql("ALTER TABLE bookmarks RENAME TO elsewhere")
+    await web.sql("ALTER TABLE covers RENAME TO nowhere")
+    await ask(web.nobody, "GET", "/covers/{address}", "cd" * 32)
     for method, path in (("GET", "/bookmarks"), ("PUT", "/bookmarks/{key}"), ("DELETE", "/bookmarks/{key}")):
         await ask(web.reader, method, path, "asura:two", {})
     described = await document(web)
