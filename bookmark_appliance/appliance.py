@@ -65,7 +65,7 @@ async def _run_parts(storage: Storage, shutdown: Shutdown) -> None:
     browser = browser_fetcher(settings)
     reader = SeriesReader(clock, plain_fetcher(settings), browser)
     keeper = CoverKeeper(database, CoverFiles(settings.cover_dir))
-    covers = CoverWorker(SITES, keeper, slots, cover_fetcher(settings), browser.fetch_image if browser else None)
+    covers = CoverWorker(SITES, keeper, slots, clock, cover_fetcher(settings), browser.fetch_image if browser else None)
     faults = FaultWatch(database, SITES, browser_configured=reader.has(Route.BROWSER))
     acquirer = Acquirer(SITES, database, reader, slots, clock, covers.take)
     app = create_app(

@@ -6,6 +6,7 @@ from typing import Final
 
 import trio
 
+from bookmark_appliance.clock import Clock
 from bookmark_appliance.covers.cover_fetcher import CoverFetcher, image_of
 from bookmark_appliance.covers.cover_keeper import CoverKeeper
 from bookmark_appliance.covers.cover_need import CoverNeed, cover_need
@@ -40,6 +41,7 @@ class CoverWorker:
         sites: Mapping[str, Site],
         keeper: CoverKeeper,
         slots: RequestSlots,
+        clock: Clock,
         plain: CoverFetcher | None,
         browser: FetchImage | None,
     ) -> None:
@@ -47,6 +49,7 @@ class CoverWorker:
         self._sites = sites
         self._keeper = keeper
         self._slots = slots
+        self._clock = clock
         self._plain = plain
         self._browser = browser
         self._needs: dict[SeriesKey, CoverNeed] = {}
@@ -71,7 +74,9 @@ class CoverWorker:
         return not self._needs and not self._busy
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Clear up after processes that were killed, then work until cancelled."""
+        files = self._keeper.files
+        await files.run(files.sweep, self._clock.now_ms())
         async with trio.open_nursery() as nursery:
             for _ in range(AT_ONCE):
                 nursery.start_soon(self._work)

@@ -1,5 +1,6 @@
 """What readings call for, worked off beside the Lanes."""
 
+import os
 from hashlib import sha256
 from pathlib import Path
 
@@ -71,6 +72,7 @@ class Work:
             SITES,
             shelf.keeper,
             slots,
+            SystemClock(),
             hosts if plain else None,  # type: ignore[arg-type]
             hosts.fetch_image if browser else None,
         )
@@ -115,6 +117,18 @@ async def test_a_reading_with_a_cover_gives_its_series_one(shelf: Shelf, hosts: 
         await work.through()
     assert await shelf.address() == address_of(picture("a"))
     assert hosts.plainly == [SOURCE]
+
+
+async def test_it_begins_by_clearing_up(shelf: Shelf, hosts: Hosts) -> None:
+    """COV-018: what a killed process left behind an hour ago or longer."""
+    left = shelf.folder / "ab" / "cd" / ".new-0123456789abcdef"
+    left.parent.mkdir(parents=True)
+    left.write_bytes(b"half")
+    os.utime(left, (1, 1))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(Work(shelf, hosts).worker.run)
+        await eventually(lambda: not left.exists())
+        nursery.cancel_scope.cancel()
 
 
 async def test_a_failure_is_logged_and_the_next_poll_tries_again(
