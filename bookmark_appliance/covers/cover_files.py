@@ -146,7 +146,7 @@ class CoverFiles:
                     _remove_old(self.folder / prefix / folder / name, now_ms - _LEFT_BEHIND_MS)
 
     def _walk(self, prefix: str) -> Iterator[tuple[str, str]]:
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError, NotADirectoryError):
             for folder in os.listdir(self.folder / prefix):
                 with suppress(FileNotFoundError, NotADirectoryError):
                     for name in os.listdir(self.folder / prefix / folder):
