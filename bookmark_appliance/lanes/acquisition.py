@@ -56,12 +56,16 @@ class Acquirer:
         self._slots = slots
         self._clock = clock
         self._recorded = recorded
-        self._send, self._receive = trio.open_memory_channel[SeriesKey](WAITING_ROOM)
+        self._at_once = trio.CapacityLimiter(AT_ONCE)
+        self._plain = trio.open_memory_channel[SeriesKey](WAITING_ROOM)
+        self._browser = trio.open_memory_channel[SeriesKey](WAITING_ROOM)
 
     def offer(self, key: SeriesKey) -> None:
         """Take a Series that was just created; never waits (COV-003)."""
+        site = self._sites.get(key.site)
+        send, _ = self._browser if site and site.browser else self._plain
         try:
-            self._send.send_nowait(key)
+            send.send_nowait(key)
         except trio.WouldBlock:
             log.warning("%s: too many new Series at once; its Lane reads it", key)
 
@@ -69,12 +73,15 @@ class Acquirer:
         """Work until cancelled."""
         async with trio.open_nursery() as nursery:
             for _ in range(AT_ONCE):
-                nursery.start_soon(self._work)
+                nursery.start_soon(self._work, self._plain[1])
+            # One tab, one read: a second one would only keep plain Sites waiting for the first (BRO-011).
+            nursery.start_soon(self._work, self._browser[1])
 
-    async def _work(self) -> None:
-        async for key in self._receive:
+    async def _work(self, waiting: trio.MemoryReceiveChannel[SeriesKey]) -> None:
+        async for key in waiting:
             try:
-                await self.acquire(key)
+                async with self._at_once:
+                    await self.acquire(key)
             except DATABASE_ERRORS as error:
                 log.warning("%s: the database failed during its Acquisition: %s", key, error)
             except Exception:

@@ -1,5 +1,7 @@
 """The one read at the birth of a Series."""
 
+from dataclasses import replace
+
 import pytest
 import trio
 from trio.testing import MockClock
@@ -11,7 +13,7 @@ from bookmark_appliance.page import Page
 from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.store.series import ACQUISITION_CLAIM_MS
 from tests.lanes.conftest import World
-from tests.lanes.fakes import START_MS, answer, asura_page, asura_url, hold_series, passes, series_value
+from tests.lanes.fakes import START_MS, FakeFetcher, answer, asura_page, asura_url, hold_series, passes, series_value
 from tests.lanes.test_lane import set_lane_row
 
 
@@ -100,6 +102,25 @@ async def test_a_silent_site_ends_an_acquisition_after_its_claim(autojump_clock:
     assert world.fetcher.fetched[-1] == (START_MS + ACQUISITION_CLAIM_MS, asura_url(slugs[-1]))
     assert [await series_value(world.database, slug, "latest_chapter_num") for slug in slugs] == [None, None, 7]
     assert [await series_value(world.database, slug, "acquiring_until") for slug in slugs] == [0, 0, 0]
+
+
+async def test_a_held_tab_keeps_no_plain_site_waiting(autojump_clock: MockClock, world: World) -> None:
+    """COV-002, BRO-011: one Acquisition at a time goes to the one tab; what is read plainly does not wait behind it."""
+    browser = FakeFetcher(world.clock)
+    world = replace(world, browser=browser)
+    addresses = [f"https://kagane.to/series/019d0001-1111-7001-8222-33334444550{number}" for number in range(3)]
+    for address in addresses:
+        await hold_series(world.database, world.readers[0], address[-36:], site="kagane", url=address)
+        browser.script(address, trio.sleep_forever)
+    await hold_series(world.database, world.readers[0], "s")
+    acquirer = world.acquirer()
+    for address in addresses:
+        acquirer.offer(key(address[-36:], "kagane"))
+    acquirer.offer(key("s"))
+    with trio.move_on_after(50):
+        await acquirer.run()
+    assert world.fetcher.fetched == [(START_MS, asura_url("s"))]
+    assert [address for _, address in browser.fetched] == addresses[:2], "the second once the first has given up"
 
 
 async def test_offering_never_waits_and_what_has_no_room_is_its_lanes(
