@@ -58,8 +58,7 @@ class Browser:
         self, endpoint: str, *, hold_seconds: float = HOLD_SECONDS, look_seconds: float = LOOK_SECONDS
     ) -> None:
         """`endpoint` is `ws://IP:PORT`; raises ValueError for anything else (BRO-017)."""
-        self.endpoint = endpoint
-        self._at = parse_endpoint(endpoint)
+        self._endpoint = parse_endpoint(endpoint)
         self._hold_seconds = hold_seconds
         self._look_seconds = look_seconds
         self._turn = trio.Lock()
@@ -76,8 +75,8 @@ class Browser:
         Raises BrowserGone and PageFailed; that its caller gave up is `trio.Cancelled` (BRO-012).
         """
         async with self._turn:
-            path = await debugger_path(self._at)
-            async with connect(self._at, path) as connection, self._tab(connection) as tab:
+            path = await debugger_path(self._endpoint)
+            async with connect(self._endpoint, path) as connection, self._tab(connection) as tab:
                 await before_request()
                 return await self._hold(connection, tab, read, arrived)
 
