@@ -58,8 +58,7 @@ class Browser:
         self, endpoint: str, *, hold_seconds: float = HOLD_SECONDS, look_seconds: float = LOOK_SECONDS
     ) -> None:
         """`endpoint` is `ws://IP:PORT`; raises ValueError for anything else (BRO-017)."""
-        self.endpoint = endpoint
-        self._at = parse_endpoint(endpoint)
+        self._endpoint = parse_endpoint(endpoint)
         self._hold_seconds = hold_seconds
         self._look_seconds = look_seconds
         self._turn = trio.Lock()
@@ -76,8 +75,8 @@ class Browser:
         Raises BrowserGone and PageFailed; that its caller gave up is `trio.Cancelled` (BRO-012).
         """
         async with self._turn:
-            path = await debugger_path(self._at)
-            async with connect(self._at, path) as connection, self._tab(connection) as tab:
+            path = await debugger_path(self._endpoint)
+            async with connect(self._endpoint, path) as connection, self._tab(connection) as tab:
                 await before_request()
                 return await self._hold(connection, tab, read, arrived)
 
@@ -108,14 +107,13 @@ class Browser:
     @asynccontextmanager
     async def _tab(self, connection: Connection) -> AsyncIterator[Tab]:
         """A tab in the browser's own context, whose cookies the profile keeps."""
-        if self._ours:
-            await self._close_ours(connection)
+        await self._close_ours(connection)
         try:
             yield await self._open(connection)
         except CommandFailed as failed:
             raise PageFailed(str(failed)) from failed
         finally:
-            with trio.move_on_after(CLOSE_SECONDS, shield=True), suppress(CdpError):
+            with trio.CancelScope(shield=True):
                 await self._close_ours(connection)
             if self._ours:
                 log.warning("a tab could not be closed: the next read does it")
@@ -124,8 +122,9 @@ class Browser:
         await connection.tell("Browser.setDownloadBehavior", {"behavior": "deny"})
         blank = f"about:blank#{uuid4().hex}"
         self._ours.add(blank)
-        target = await connection.command("Target.createTarget", {"url": blank}, _Created, seconds=CREATE_SECONDS)
-        self._ours = {target.id}
+        with trio.CancelScope(shield=True):  # cancelled here, we would not learn of the tab that is being made
+            target = await connection.command("Target.createTarget", {"url": blank}, _Created, seconds=CREATE_SECONDS)
+        self._ours = self._ours - {blank} | {target.id}
         attached = await connection.command(
             "Target.attachToTarget", {"targetId": target.id, "flatten": True}, _Attached
         )
@@ -134,15 +133,16 @@ class Browser:
         return tab
 
     async def _close_ours(self, connection: Connection) -> None:
-        """Close our tabs and whatever they opened; return when they are gone."""
+        """Close our tabs and whatever they opened; return when they are gone, or can't be closed now."""
         asked: dict[str, float] = {}
-        while open_now := await self._open_now(connection):
-            for target in open_now:
-                if trio.current_time() - asked.get(target, -math.inf) > CLOSE_AGAIN_SECONDS:
-                    asked[target] = trio.current_time()
-                    await connection.tell("Target.closeTarget", {"targetId": target})
-            await trio.sleep(GONE_SECONDS)
-        self._ours = set()
+        with trio.move_on_after(CLOSE_SECONDS), suppress(CdpError):
+            while self._ours and (open_now := await self._open_now(connection)):
+                for target in open_now:
+                    if trio.current_time() - asked.get(target, -math.inf) > CLOSE_AGAIN_SECONDS:
+                        asked[target] = trio.current_time()
+                        await connection.tell("Target.closeTarget", {"targetId": target})
+                await trio.sleep(GONE_SECONDS)
+            self._ours = set()
 
     async def _open_now(self, connection: Connection) -> set[str]:
         """The ids of those that are open still."""

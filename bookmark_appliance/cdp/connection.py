@@ -28,8 +28,6 @@ COMMAND_SECONDS: Final = 10.0
 ALIVE_SECONDS: Final = 5.0
 """How long a browser may take to say its version before it counts as gone."""
 
-CLOSE_SECONDS: Final = 1.0
-
 MAX_MESSAGE_BYTES: Final = 4 * 1024 * 1024
 """Ours ask for 512 KiB at a time; what a page makes Chrome tell (a dialog's text, a `data:` address) has no bound."""
 

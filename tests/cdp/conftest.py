@@ -67,5 +67,11 @@ async def no_tab_is_left(chromium: Chromium) -> None:
 
 @pytest.fixture
 def browser(chromium: Chromium) -> Browser:
-    """A client of the shared Chromium that looks often and gives up soon."""
-    return Browser(chromium.endpoint, hold_seconds=6, look_seconds=0.2)
+    """A client of the shared Chromium that looks often and has as much time as the real one."""
+    return Browser(chromium.endpoint, look_seconds=0.2)
+
+
+@pytest.fixture
+def impatient(chromium: Chromium) -> Browser:
+    """One for what never comes: time enough for a few looks."""
+    return Browser(chromium.endpoint, hold_seconds=3, look_seconds=0.2)

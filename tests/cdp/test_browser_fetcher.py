@@ -1,6 +1,11 @@
 """The browser route of the Lanes over a real Chromium: kagane, comix and novelfull, and the images of two of them."""
 
+import json
+import os
+import sys
+
 import pytest
+import trio
 
 from bookmark_appliance.cdp.browser import Browser
 from bookmark_appliance.clock import SystemClock
@@ -12,6 +17,7 @@ from bookmark_appliance.lanes.series_read import SeriesRead, SeriesReader
 from bookmark_appliance.lanes.site import Site
 from bookmark_appliance.lanes.sites import SITES
 from bookmark_appliance.page import MAX_IMAGE_BYTES
+from tests.cdp.chromium import Chromium
 from tests.cdp.pages import HTML, Answer, Pages
 from tests.lanes.fetching import at_once
 
@@ -36,7 +42,13 @@ CHALLENGE = Answer("<script>window._cf_chl_opt = {}</script>", 403, {**HTML, "cf
 
 @pytest.fixture
 def fetcher(browser: Browser) -> BrowserFetcher:
-    return BrowserFetcher(Browser(browser.endpoint, hold_seconds=1, look_seconds=0.1), SITES.values())
+    return BrowserFetcher(browser, SITES.values())
+
+
+@pytest.fixture
+def hurried(impatient: Browser) -> BrowserFetcher:
+    """One that a challenge does not keep for long."""
+    return BrowserFetcher(impatient, SITES.values())
 
 
 def serve(pages: Pages, site: str, answer: Answer | None = None) -> None:
@@ -59,7 +71,8 @@ async def test_each_site_is_read_as_its_entry_says(fetcher: BrowserFetcher, page
     assert result.judgement.reading.latest.number == 12.5
     shown, asked = ADDRESS[site], ASKED[site]
     expected = [shown] if site == "novelfull" else [shown, asked]
-    assert [seen.address for seen in pages.requests if "favicon" not in seen.address] == expected
+    # Chromium asks for icons, and its maker for updates.
+    assert [seen.address for seen in pages.requests if seen.address in (shown, asked)] == expected
 
 
 async def test_query_and_fragment_of_a_comix_address_are_dropped(fetcher: BrowserFetcher, pages: Pages) -> None:
@@ -77,8 +90,6 @@ async def test_query_and_fragment_of_a_comix_address_are_dropped(fetcher: Browse
         (Answer("<p>slow down</p>", 429, {**HTML, "retry-after": "3600"}), Outcome.REFUSED),
         (Answer("<p>busy</p>", 503, {**HTML, "retry-after": "3600"}), Outcome.REFUSED),
         (Answer("<p>busy</p>", 503), Outcome.ERRORS),
-        (CHALLENGE, Outcome.REFUSED),
-        (Answer("<title>Just a moment...</title><script>_cf_chl_opt</script>"), Outcome.REFUSED),
         (Answer("", 302, {"location": "https://elsewhere.example/"}), Outcome.ERRORS),
     ],
 )
@@ -92,6 +103,16 @@ async def test_answers_are_judged_as_over_the_plain_route(
     assert result.judgement.outcome is outcome
     if "retry-after" in answer.headers:
         assert result.judgement.retry_after_ms == 3_600_000
+
+
+@pytest.mark.parametrize("site", ADDRESS)
+@pytest.mark.parametrize("answer", [CHALLENGE, Answer("<script>_cf_chl_opt</script>")], ids=["header", "body"])
+async def test_a_challenge_that_holds_is_a_refusal(
+    hurried: BrowserFetcher, pages: Pages, site: str, answer: Answer
+) -> None:
+    """BRO-010, LANE-022: by its header, or by its body alone."""
+    serve(pages, site, answer)
+    assert (await read(hurried, site)).judgement.outcome is Outcome.REFUSED
 
 
 async def test_html_where_json_was_asked_and_a_check_of_its_own_are_refusals(
@@ -128,12 +149,12 @@ async def test_an_address_that_no_site_claims_is_not_navigated_to(
 
 
 async def test_a_challenge_that_holds_and_a_browser_that_is_lost_are_told_apart(
-    fetcher: BrowserFetcher, pages: Pages
+    hurried: BrowserFetcher, pages: Pages
 ) -> None:
     """BRO-010, LANE-022, LANE-023"""
     serve(pages, "kagane", CHALLENGE)
     with pytest.raises(ChallengeHeld):
-        await fetcher.fetch(KAGANE, ADDRESS["kagane"], before_request=at_once)
+        await hurried.fetch(KAGANE, ADDRESS["kagane"], before_request=at_once)
     with pytest.raises(BrowserLost):
         await BrowserFetcher.at("ws://127.0.0.1:1", SITES.values()).fetch(
             KAGANE, ADDRESS["kagane"], before_request=at_once
@@ -149,20 +170,33 @@ async def test_covers_behind_a_gate_are_read_through_it(fetcher: BrowserFetcher,
     assert (page.body, page.headers["content-type"], page.status) == (b"RIFF\xff\xfe", "image/webp", 200)
 
 
-async def test_covers_that_are_none(browser: Browser, fetcher: BrowserFetcher, pages: Pages) -> None:
+async def test_a_probe_reads_as_a_lane_does(chromium: Chromium, pages: Pages) -> None:
+    """SITE-003, SITE-005, BRO-018, BRO-021: over the browser that is set; out of reach it is said so."""
+    serve(pages, "kagane")
+    for endpoint, outcome, latest in ((chromium.endpoint, "success", 12.5), ("ws://127.0.0.1:1", "unreachable", None)):
+        told = await trio.run_process(
+            [sys.executable, "-m", "bookmark_appliance", "probe", "kagane", ADDRESS["kagane"]],
+            capture_stdout=True,
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": os.getcwd(), "BROWSER_WS_URL": endpoint},
+        )
+        line = json.loads(told.stdout)
+        assert (line["outcome"], line["latest"]) == (outcome, latest)
+
+
+async def test_covers_that_are_none(fetcher: BrowserFetcher, hurried: BrowserFetcher, pages: Pages) -> None:
     """BRO-010, BRO-014, BRO-016: too large, elsewhere, challenged, missing; and no address of another form."""
     with pytest.raises(Unfetchable):
         await fetcher.fetch_image("https://static.comix.to/a.svg", at_once)
     assert pages.requests == []
     pages.at[COMIX_IMAGE] = Answer(b"\xff" * (MAX_IMAGE_BYTES + 1), 200, {"content-type": "image/jpeg"})
     with pytest.raises(TransportFailure, match="too large"):
-        await BrowserFetcher(Browser(browser.endpoint), SITES.values()).fetch_image(COMIX_IMAGE, at_once)
+        await fetcher.fetch_image(COMIX_IMAGE, at_once)
     pages.at[COMIX_IMAGE] = Answer("", 302, {"location": "https://elsewhere.example/x.jpg"})
     pages.at["https://elsewhere.example/x.jpg"] = Answer(b"x", 200, {"content-type": "image/jpeg"})
     with pytest.raises(TransportFailure, match="elsewhere"):
         await fetcher.fetch_image(COMIX_IMAGE, at_once)
     pages.at[COMIX_IMAGE] = CHALLENGE
     with pytest.raises(ChallengeHeld):
-        await fetcher.fetch_image(COMIX_IMAGE, at_once)
+        await hurried.fetch_image(COMIX_IMAGE, at_once)
     del pages.at[COMIX_IMAGE]
     assert (await fetcher.fetch_image(COMIX_IMAGE, at_once)).status == 404

@@ -37,7 +37,7 @@ async def test_a_browser_that_is_killed_is_gone_and_the_next_one_is_found(
     own_chromium: Chromium, pages: Pages, point: str
 ) -> None:
     """BRO-012, BRO-017, LANE-023: at each point of a read; started again it has another id, and needs no reconnect."""
-    browser = Browser(own_chromium.endpoint, hold_seconds=10, look_seconds=0.1)
+    browser = Browser(own_chromium.endpoint, look_seconds=0.1)
     kill = in_a_thread(own_chromium.kill)
     well = pages.at[PAGE], pages.at[API] = Answer("<p>a page</p>"), Answer("{}")
 
@@ -53,7 +53,7 @@ async def test_a_browser_that_is_killed_is_gone_and_the_next_one_is_found(
         await kill()
     elif point != "closing":
         pages.at |= {"navigation": {PAGE: die}, "evaluation": {API: die}}.get(point, {})
-    with trio.fail_after(20):
+    with trio.fail_after(40):
         if point == "closing":
             assert (await browser.read(READ, over, at_once)).text == "{}"
         else:
@@ -70,7 +70,7 @@ async def test_a_browser_that_hangs_is_gone(
 ) -> None:
     """LANE-023: all of it, in the middle of a read; its tab is closed by the next one, when it goes on."""
     monkeypatch.setattr(connecting, "ALIVE_SECONDS", 0.5)
-    browser = Browser(own_chromium.endpoint, hold_seconds=1.5, look_seconds=0.1)
+    browser = Browser(own_chromium.endpoint, hold_seconds=4, look_seconds=0.1)
 
     async def stop(request: Request) -> Answer:
         await trio.to_thread.run_sync(lambda: own_chromium.pause(on=True))
@@ -78,7 +78,7 @@ async def test_a_browser_that_hangs_is_gone(
         raise AssertionError
 
     pages.at[PAGE], pages.at[API] = Answer("<p>a page</p>"), stop
-    with pytest.raises(BrowserGone), trio.fail_after(20):
+    with pytest.raises(BrowserGone), trio.fail_after(40):
         await browser.read(READ, arrived, at_once)
     own_chromium.pause(on=False)
     pages.at[API] = Answer("{}")
@@ -97,7 +97,7 @@ async def test_a_read_that_is_cut_short_leaves_no_tab(chromium: Chromium, pages:
     pages.at[PAGE] = pages.at[API] = Answer("<p>a page</p>")
     pages.at[asked_for] = wait
     browser = Browser(chromium.endpoint)
-    with trio.fail_after(10):
+    with trio.fail_after(40):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(browser.read, READ, arrived, at_once)
             await pages.wait_for(asked_for)

@@ -351,6 +351,22 @@ async def test_one_page_at_a_time(fake: FakeBrowser) -> None:
     assert (most, slots, fake.connections) == (1, 5, 5)
 
 
+async def test_a_tab_that_does_not_close_holds_up_nobody(fake: FakeBrowser, caplog: pytest.LogCaptureFixture) -> None:
+    """BRO-009, BRO-011: it is said, remembered, and tried again before the next read, which goes on all the same."""
+
+    async def stays(channel: Channel) -> None:
+        await channel.answer({"success": True})
+
+    browser = Browser(fake.endpoint)
+    fake.at["Target.closeTarget"] = stays
+    for _ in range(2):
+        assert (await read(fake, browser)).text == "{}"
+    assert "could not be closed" in caplog.text
+    fake.at.clear()
+    assert (await read(fake, browser)).text == "{}"
+    assert fake.tabs == []
+
+
 async def test_a_slot_that_is_refused_asks_the_site_nothing(fake: FakeBrowser) -> None:
     """LANE-056: what the database raises passes through, and the tab is closed."""
 

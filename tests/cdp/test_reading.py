@@ -67,11 +67,10 @@ async def test_a_challenge_that_clears_by_a_reload_is_waited_for(
 
 @pytest.mark.parametrize("fetch", [API, PAGE, None], ids=["api", "own address", "document"])
 async def test_a_challenge_that_never_clears_is_the_last_answer(
-    chromium: object, browser: Browser, pages: Pages, fetch: str | None
+    impatient: Browser, pages: Pages, fetch: str | None
 ) -> None:
     """BRO-010: with its headers."""
     pages.at[PAGE] = pages.at[API] = CHALLENGE
-    impatient = Browser(browser.endpoint, hold_seconds=1, look_seconds=0.2)
     page = await read(impatient, fetch)
     assert (page.status, page.headers["cf-mitigated"], page.headers["retry-after"]) == (403, "challenge", "7")
     assert "_cf_chl_opt" in page.text
@@ -106,7 +105,9 @@ async def test_an_error_status_without_a_body_is_an_answer_too(browser: Browser,
 
 
 @pytest.mark.parametrize(("fetch", "body"), [(API, " \n"), (None, "")])
-async def test_an_empty_page_is_looked_at_again(browser: Browser, pages: Pages, fetch: str | None, body: str) -> None:
+async def test_an_empty_page_is_looked_at_again(
+    impatient: Browser, browser: Browser, pages: Pages, fetch: str | None, body: str
+) -> None:
     """BRO-008: until it holds something, or the time is over."""
     pages.at[PAGE] = Answer(body)
     looks = 0
@@ -120,7 +121,7 @@ async def test_an_empty_page_is_looked_at_again(browser: Browser, pages: Pages, 
     if fetch:
         assert (await read(browser, fetch)).text == "filled"
         return
-    page = await read(Browser(browser.endpoint, hold_seconds=1, look_seconds=0.2), None)
+    page = await read(impatient, None)
     assert (page.status, page.body) == (200, b"")
 
 
@@ -244,12 +245,11 @@ async def test_what_does_not_load_is_a_failure_of_the_page(
 
 @pytest.mark.parametrize("fetch", [API, None], ids=["api", "document"])
 async def test_a_site_that_never_answers_is_a_failure_of_the_page(
-    browser: Browser, pages: Pages, fetch: str | None
+    impatient: Browser, pages: Pages, fetch: str | None
 ) -> None:
     """BRO-009: the time of the hold is the whole read's."""
     pages.at[PAGE] = Answer("<p>a page</p>")
     pages.at[fetch or PAGE] = never
-    impatient = Browser(browser.endpoint, hold_seconds=1, look_seconds=0.2)
     with pytest.raises(PageFailed, match="no answer in time"):
         await read(impatient, fetch)
 
