@@ -158,7 +158,7 @@ def answering(
 ) -> Fault:
     """Answer with this; what is no text or bytes, as JSON."""
     body = content if isinstance(content, bytes) else content.encode() if isinstance(content, str) else None
-    body = json.dumps(content or {}).encode() if body is None else body
+    body = json.dumps({} if content is None else content).encode() if body is None else body
 
     async def answer(stream: trio.SocketStream) -> None:
         lines = [f"HTTP/1.1 {status} Whatever", f"Content-Type: {content_type}", f"Content-Length: {len(body)}"]
