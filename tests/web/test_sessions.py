@@ -136,7 +136,7 @@ async def test_a_cookie_that_is_no_id_is_no_session(web: Web, client: httpx.Asyn
 
 
 async def test_a_route_without_a_session(web: Web, client: httpx.AsyncClient) -> None:
-    """SES-026, UI-001: a page shows how to sign in; a fragment is 401, in words for htmx, as a page for a form."""
+    """SES-026: a page shows how to sign in; a fragment is 401, in words for htmx, as a page for a form."""
     browser = Browser(client)
     page = await browser.get("/")
     assert (page.status_code, (await browser.get("/who")).content) == (200, page.content)
@@ -151,7 +151,7 @@ async def test_a_route_without_a_session(web: Web, client: httpx.AsyncClient) ->
 
 
 async def test_the_owner_is_known_by_the_settings(web: Web, client: httpx.AsyncClient, owner_discord_id: str) -> None:
-    """UI-014: nobody else is the owner."""
+    """TOK-004: nobody else is the owner."""
     ((owner_id,),) = await web.sql("SELECT id FROM readers WHERE discord_id = %s", owner_discord_id)
     await begin(web, reader_id=owner_id)
     response = await Browser(client, cookies={"bmgr_session": SESSION}).get("/who")
