@@ -3,8 +3,10 @@
 import logging
 import re
 import secrets
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Final
+from urllib.parse import urlsplit
 
 from quart import Quart, request
 from quart.wrappers import Response
@@ -71,6 +73,8 @@ class SignIn:
         app.add_url_rule("/logout", "logout", self.logout, methods=["POST"])
         app.add_url_rule("/sign-in/<token>", "sign_in_link", self.follow_link, methods=["GET"])
         if self._context.discord is not None:
+            if _hostname(self._context.discord.redirect_uri) != _hostname(self._context.web_base_url):
+                _logger.warning("DISCORD_REDIRECT_URI is not at the host of WEB_BASE_URL: no sign-in can be finished")
             discord = _DiscordSignIn(self._context, self._pages, Discord(self._context.discord))
             app.add_url_rule(START, "discord_start", discord.start, methods=["GET"])
             app.add_url_rule(CALLBACK, "discord_finish", discord.finish, methods=["GET"])
@@ -98,14 +102,20 @@ class SignIn:
             return self._pages.sign_in()
         if not _TOKEN.fullmatch(token):
             return self._pages.sign_in(400, INVALID)
-        async with self._context.database.transaction() as connection:
-            reader_id = await take_link(connection, token, self._context.clock.now_ms())
-            if reader_id is None:
-                return self._pages.sign_in(400, INVALID)
-            session_id = await begin_session(self._context, connection, request, reader_id)
+        with _without_values():
+            session_id = await self._exchange_link(token)
+        if session_id is None:
+            return self._pages.sign_in(400, INVALID)
         response = see_other("/")
         set_session_cookie(self._context, request, response, session_id)
         return response
+
+    async def _exchange_link(self, token: str) -> str | None:
+        async with self._context.database.transaction() as connection:
+            reader_id = await take_link(connection, token, self._context.clock.now_ms())
+            if reader_id is None:
+                return None
+            return await begin_session(self._context, connection, request, reader_id)
 
 
 class _DiscordSignIn:
@@ -153,12 +163,12 @@ class _DiscordSignIn:
         if discord_id is None:
             return self._pages.sign_in(403, REFUSED)
         try:
-            return await self._let_in(discord_id)
-        except DATABASE_ERRORS as error:
-            _logger.exception("a sign-in could not be written")
+            with _without_values():
+                return await self._let_in(discord_id)
+        except ApiError:
             with suppress(*DATABASE_ERRORS):
                 await self._forgive(began_at)
-            raise ApiError(500, "internal error") from error
+            raise
 
     async def _begin_attempt(self, now_ms: int, *, count: bool) -> int | None:
         """Until when this client is blocked. An attempt counts from its start and is forgiven when it succeeds: were it
@@ -209,6 +219,21 @@ class _DiscordSignIn:
     def _client(self) -> str:
         lines = request.headers.getlist("X-Forwarded-For")
         return limit.limited_client(client_address(request.remote_addr or "", lines, self._context.trusted_proxies))
+
+
+def _hostname(address: str) -> str | None:
+    return urlsplit(address).hostname
+
+
+@contextmanager
+def _without_values() -> Iterator[None]:
+    """Give what the store can't write its answer, and the log the kind of error alone: the server's text shows the row,
+    and with it a session's id and whose it is."""
+    try:
+        yield
+    except DATABASE_ERRORS as error:
+        _logger.error("a sign-in could not be written: %s", type(error).__name__)
+        raise ApiError(500, "internal error") from None
 
 
 def _browser() -> str:
