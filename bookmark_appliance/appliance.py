@@ -13,6 +13,7 @@ from bookmark_appliance.covers.cover_files import CoverFiles
 from bookmark_appliance.covers.cover_keeper import CoverKeeper
 from bookmark_appliance.covers.cover_worker import CoverWorker
 from bookmark_appliance.database import DatabaseUnavailable
+from bookmark_appliance.discord import discord_settings
 from bookmark_appliance.fetchers import browser_fetcher, cover_fetcher, plain_fetcher
 from bookmark_appliance.lanes.acquisition import Acquirer
 from bookmark_appliance.lanes.fault_watch import FaultWatch
@@ -97,6 +98,10 @@ async def _run_parts(storage: Storage, shutdown: Shutdown) -> None:
             database=database,
             clock=clock,
             public_base_url=settings.public_base_url,
+            web_base_url=settings.web_base_url,
+            owner_discord_id=settings.owner_discord_id,
+            token_key=settings.token_key,
+            discord=discord_settings(settings),
             allowed_origins=frozenset(settings.allowed_origins),
             trusted_proxies=settings.trusted_proxies,
             sites=SITES.keys(),

@@ -12,6 +12,11 @@ from bookmark_appliance.web.cover_pages import CoverPages
 from bookmark_appliance.web.errors import register_error_handlers
 from bookmark_appliance.web.exchange import Exchange
 from bookmark_appliance.web.json_api import JsonApi
+from bookmark_appliance.web.page_safety import PageSafety
+from bookmark_appliance.web.pages import Pages
+from bookmark_appliance.web.sessions import Gate
+from bookmark_appliance.web.sign_in import SignIn
+from bookmark_appliance.web.static_files import StaticFiles
 
 MAX_BODY_BYTES = 65_536
 """API-014."""
@@ -49,6 +54,12 @@ def create_app(context: WebContext) -> Quart:
             compress_response(response, headers.get("Accept-Encoding", ""))
         return response
 
+    PageSafety(context).register(app)
+    static = StaticFiles()
+    static.register(app)
+    pages = Pages(context, static)
+    gate = Gate(context, pages)
+    SignIn(context, pages, gate).register(app)
     JsonApi(context).register(app)
     CoverPages(context.covers).register(app)
     return app

@@ -99,7 +99,7 @@ class Web:
 
 
 @pytest.fixture
-async def web(database: Database, token_key: Secret, tmp_path: Path) -> Web:
+async def web(database: Database, token_key: Secret, owner_discord_id: str, tmp_path: Path) -> Web:
     """The application with two Readers who hold nothing."""
     clock = SetClock()
     created: list[NewSeries] = []
@@ -107,6 +107,10 @@ async def web(database: Database, token_key: Secret, tmp_path: Path) -> Web:
         database=database,
         clock=clock,
         public_base_url="https://books.example",
+        web_base_url="https://read.example",
+        owner_discord_id=owner_discord_id,
+        token_key=token_key,
+        discord=None,
         allowed_origins=frozenset((ORIGIN,)),
         trusted_proxies=(ip_network("127.0.0.0/8"),),
         sites=SITES,
