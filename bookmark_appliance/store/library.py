@@ -1,4 +1,4 @@
-"""A Reader's Library as their pages show it: how many Bookmarks each list holds, what to go on reading, a page of cards.
+"""A Reader's Library as their pages show it: how many Bookmarks each list holds, what to read on, a page of cards.
 
 Everything is asked by the Reader's id, and in the order of the API's list.
 """

@@ -4,7 +4,7 @@ Every text in here may have come from a Site or from anybody's script: it is tex
 was not looked at.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
@@ -107,10 +107,10 @@ class CardList:
     """What an empty list says for itself, as a heading and a sentence."""
 
 
-def shelf_asked_for(library: str, tab: str, counts: Mapping[Kind, Counts]) -> Shelf:
-    """UI-003, UI-016: what the address names. Without a Library it is manga, unless only novels are there."""
+def shelf_asked_for(library: str, tab: str, counts: Mapping[Kind, Counts] | None = None) -> Shelf:
+    """UI-003, UI-016: what the address names. Without a Library it is manga, unless `counts` has novels alone."""
     kind: Kind = "novel" if library == "novel" else "manga"
-    if not library and counts["novel"].anything and not counts["manga"].anything:
+    if not library and counts and counts["novel"].anything and not counts["manga"].anything:
         kind = "novel"
     return Shelf(kind, next((known for known in TABS if known == tab), "all"))
 
@@ -164,8 +164,19 @@ def monogram(title: str) -> str:
     return next((letter.upper()[:1] for letter in title if letter.isalnum()), "?")
 
 
-def chrome(shelf: Shelf, counts: Mapping[Kind, Counts], recent: Iterable[Card]) -> Chrome:
-    """UI-002, UI-003, UI-004: the strip belongs to the tab All and is empty on every other."""
+def page_title(shelf: Shelf) -> str:
+    """Of the page, in a browser's tab."""
+    return f"{_LIBRARY_LABELS[shelf.library]} — BookmarkManager"
+
+
+def chrome(
+    shelf: Shelf,
+    counts: Mapping[Kind, Counts],
+    recent: Sequence[Bookmark],
+    hosts: Mapping[str, str],
+    public_base_url: str,
+) -> Chrome:
+    """UI-002, UI-003, UI-004."""
     numbers = counts[shelf.library]
     return Chrome(
         libraries=[
@@ -176,17 +187,20 @@ def chrome(shelf: Shelf, counts: Mapping[Kind, Counts], recent: Iterable[Card]) 
             Link(tab, label, Shelf(shelf.library, tab).query, tab == shelf.tab, f"{getattr(numbers, tab):,}")
             for tab, label in _TAB_LABELS.items()
         ],
-        recent=list(recent) if shelf.tab == "all" else [],
+        recent=[card(bookmark, hosts, public_base_url) for bookmark in recent],
     )
 
 
-def card_list(shelf: Shelf, bookmarks: list[Bookmark], cards: list[Card], limit: int) -> CardList:
-    """A page of a list of which one more than `limit` were asked for, so as to know whether it goes on."""
+def card_list(
+    shelf: Shelf, bookmarks: Sequence[Bookmark], limit: int, hosts: Mapping[str, str], public_base_url: str
+) -> CardList:
+    """The first `limit` cards of `bookmarks`; when there are more of those, the list goes on behind the last card."""
+    cards = [card(bookmark, hosts, public_base_url) for bookmark in bookmarks[:limit]]
     more = ""
     if len(bookmarks) > limit:
-        last = bookmarks[limit - 1]
-        more = f"{shelf.query}&{urlencode({'after': cards[limit - 1].key, 'at': last.updated_at})}"
-    return CardList(cards[:limit], more, None if cards else _EMPTY[shelf.tab])
+        place = {"after": cards[-1].key, "at": bookmarks[limit - 1].updated_at}
+        more = f"{shelf.query}&{urlencode(place)}"
+    return CardList(cards, more, None if cards else _EMPTY[shelf.tab])
 
 
 def place_asked_for(after: str, at: str) -> Place | None:
@@ -216,6 +230,17 @@ def status_edit(key: SeriesKey, value: str) -> BookmarkPut:
     if value not in ("reading", "archived"):
         raise InvalidEdit("status must be reading or archived")
     return BookmarkPut(key=key, status=value)
+
+
+def words_for(edit: BookmarkPut, stored: Bookmark) -> str:
+    """What is said aloud once an edit is stored."""
+    if edit.status is not None:
+        done = "Archived" if stored.status == "archived" else "Restored"
+    elif edit.favorite is not None:
+        done = "Marked as a favourite" if stored.favorite else "No longer a favourite"
+    else:
+        done = f"Chapter {_digits(stored.last_chapter_num)} saved"
+    return f"{done}: {stored.title}"
 
 
 def _digits(number: float) -> str:

@@ -19,13 +19,8 @@ class SignIn:
 
     def register(self, app: Quart) -> None:
         """Give `app` the routes."""
-        app.add_url_rule("/", "home", self._gate.page(self.home), methods=["GET"])
         app.add_url_rule("/login", "login", self.login, methods=["GET"])
         app.add_url_rule("/logout", "logout", self.logout, methods=["POST"])
-
-    async def home(self, reader: SignedIn) -> Response:
-        """Stands in for the Reader's library."""
-        return self._pages.render("frame.html")
 
     async def login(self) -> Response:
         """The sign-in page, also to who is signed in."""

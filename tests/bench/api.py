@@ -114,7 +114,8 @@ def bench_context(database: Database, covers: Path) -> WebContext:
         discord=None,
         allowed_origins=frozenset(("https://asurascans.com",)),
         trusted_proxies=(),
-        sites=frozenset(("asura",)),
+        sites={"asura": "asurascans.com"},
+        userscripts={},
         covers=CoverKeeper(database, CoverFiles(covers)),
         series_created=lambda series: None,
     )
