@@ -2,9 +2,10 @@
 
 import logging
 import signal
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 
+import click
 import trio
 
 from bookmark_appliance.clock import HOUR_MS, SECOND_MS, SystemClock
@@ -24,6 +25,7 @@ from bookmark_appliance.lanes.routing import Route
 from bookmark_appliance.lanes.series_read import SeriesReader
 from bookmark_appliance.lanes.sites import SITES
 from bookmark_appliance.lanes.supervision import contain
+from bookmark_appliance.reader_commands import sign_in_link
 from bookmark_appliance.settings import SettingsError, own_origin
 from bookmark_appliance.storage import Storage, open_storage
 from bookmark_appliance.web.app import create_app
@@ -130,6 +132,8 @@ async def _run_parts(storage: Storage, shutdown: Shutdown) -> None:
             await web.start(partial(serve_web, app, listeners, shutdown=shutdown.asked))
             if not shutdown.asked.is_set():
                 log.info("listening on %s", own_origin(host, port))
+                if settings.local_mode:
+                    await _show_sign_in_link(storage, settings)
         nursery.cancel_scope.cancel()
 
 
@@ -138,6 +142,14 @@ async def _listen(settings: Settings) -> list[trio.SocketListener]:
         return await trio.open_tcp_listeners(settings.port, host=settings.bind)
     except OSError as error:
         raise SettingsError(f"BIND, PORT: no listening on {settings.bind}:{settings.port}: {error.strerror}") from None
+
+
+async def _show_sign_in_link(storage: Storage, settings: Settings) -> None:
+    """The way in without Discord (SES-027), for whoever looks at the console; the log has no part in it."""
+    async with storage.database.transaction() as connection:
+        link = await sign_in_link(connection, settings)
+    with suppress(OSError):  # nobody reads it
+        click.echo(f"Sign in, once and within ten minutes: {link.reveal()}")
 
 
 async def _end_with_database(storage: Storage) -> None:

@@ -89,10 +89,10 @@ async def begin_session(context: WebContext, connection: TrioConnection, request
     It is always a new one, and the one that the browser came with ends: nobody can give a browser a session
     beforehand and share it once its Reader has signed in.
     """
-    if (old := session_of(request)) is not None:
-        await delete_session(connection, old)
     session_id = secrets.token_hex(32)
     await create_session(connection, session_id, reader_id, context.clock.now_ms())
+    if (old := session_of(request)) is not None:  # after the sweep: two who sign in lock the expired in one order
+        await delete_session(connection, old)
     return session_id
 
 
