@@ -74,6 +74,11 @@ class Card:
     archived: bool
     finished: bool
 
+    @property
+    def name(self) -> str:
+        """What a card is called: a Series may have no title."""
+        return self.title or self.key
+
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
