@@ -141,15 +141,20 @@ class Discord:
         headers = {"Accept-Encoding": "identity", **sent.pop("headers", {})}
         body = bytearray()
         try:
-            with trio.fail_after(CALL_SECONDS):
+            with trio.move_on_after(CALL_SECONDS) as call:
                 async with client.stream(method, f"{self._settings.api_base}{path}", headers=headers, **sent) as answer:
                     async for part in answer.aiter_raw():
                         body += part
                         if len(body) > MAX_BODY_BYTES:
-                            raise DiscordUnavailable(f"{name}: an answer of more than {MAX_BODY_BYTES} bytes")
+                            # Leaving the loop would leave httpx's generators to the garbage collector.
+                            call.cancel()
+                if len(body) <= MAX_BODY_BYTES:
                     return answer.status_code, bytes(body)
-        except (httpx.HTTPError, trio.TooSlowError) as error:
+        except httpx.HTTPError as error:
             raise DiscordUnavailable(f"{name}: {type(error).__name__}") from None
+        if len(body) > MAX_BODY_BYTES:
+            raise DiscordUnavailable(f"{name}: an answer of more than {MAX_BODY_BYTES} bytes")
+        raise DiscordUnavailable(f"{name}: no answer in time")
 
 
 def _read(name: str, status: int, body: bytes, kind: type[T]) -> T:

@@ -110,16 +110,9 @@ def set_cookie(
     context: WebContext, request: Request, response: Response, name: str, value: str, max_age: int, path: str = "/"
 ) -> None:
     """A cookie that scripts can't read, that goes with no request of another site but a followed link, and that belongs
-    to this host alone. `max_age` is in seconds."""
-    response.set_cookie(
-        name,
-        value,
-        max_age=max_age,
-        path=path,
-        secure=is_https(context, request),
-        httponly=True,
-        samesite="Lax",
-    )
+    to this host alone. `value` is hex digits, `max_age` in seconds."""
+    line = f"{name}={value}; Max-Age={max_age}; Path={path}; HttpOnly; SameSite=Lax"
+    response.headers.add("Set-Cookie", f"{line}; Secure" if is_https(context, request) else line)
 
 
 def is_https(context: WebContext, request: Request) -> bool:
