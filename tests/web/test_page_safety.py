@@ -61,7 +61,7 @@ def test_two_lines_of_one_kind_are_nobodys() -> None:
 
 
 async def test_a_foreign_page_can_end_no_session(web: Web, client: httpx.AsyncClient) -> None:
-    """UI-016: POST /logout from another origin is 403 and does nothing; the bearer API asks for no origin."""
+    """CFG-011: POST /logout from another origin is 403 and does nothing; the bearer API asks for no origin."""
     browser = Browser(client)
     for headers in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": "null"}):
         response = await browser.ask("POST", "/logout", headers)
@@ -123,14 +123,14 @@ async def test_the_api_keeps_its_own_headers(web: Web) -> None:
 
 
 async def test_an_unknown_path_is_a_plain_404(client: httpx.AsyncClient) -> None:
-    """UI-011: the text is what a page would show, and nothing of the request is in it."""
+    """UI.md 12: the text is what a page would show, and nothing of the request is in it."""
     response = await Browser(client).get("/<script>alert(1)</script>")
     assert (response.status_code, response.text) == (404, "not found")
     assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
 
 
 async def test_a_form_is_read_or_refused(web: Web) -> None:
-    """API-014, UI-011: fields as text, 400 for what is no form, 413 for one that is too large."""
+    """API-014: fields as text, 400 for what is no form, 413 for one that is too large."""
 
     @web.app.post("/form")
     async def form() -> dict[str, str]:

@@ -83,7 +83,7 @@ async def browser(tmp_path: Path) -> AsyncIterator[Browser]:
 
 
 async def test_a_static_file_is_kept_for_an_hour(browser: Browser) -> None:
-    """UI-016: cached 3600 s, and asked for again by its tag."""
+    """UI.md 0: cached 3600 s, and asked for again by its tag."""
     response = await browser.get("/static/style.css", accept_encoding="identity")
     assert response.status_code == 200
     assert response.headers["Cache-Control"] == "public, max-age=3600"
@@ -95,7 +95,7 @@ async def test_a_static_file_is_kept_for_an_hour(browser: Browser) -> None:
 
 
 async def test_texts_are_compressed_and_fonts_are_not(browser: Browser) -> None:
-    """API-042, UI-016: once at the start, and with the type that a browser insists on."""
+    """API-042: once at the start, and with the type that a browser insists on."""
     style = await browser.get("/static/style.css", accept_encoding="gzip")
     assert style.headers["Content-Encoding"] == "gzip"
     assert "Accept-Encoding" in style.headers["Vary"]
@@ -121,13 +121,13 @@ async def test_texts_are_compressed_and_fonts_are_not(browser: Browser) -> None:
     ],
 )
 async def test_nothing_else_can_be_asked_for(browser: Browser, name: str) -> None:
-    """UI-016: no folder, no file of another kind, no way out."""
+    """UI.md 1: no folder, no file of another kind, no way out."""
     response = await browser.get(f"/static/{name}")
     assert response.status_code == 404
 
 
 def test_an_address_changes_with_the_files(tmp_path: Path) -> None:
-    """UI-016: after an upgrade no page is seen with the style of the version before."""
+    """UI.md 0: after an upgrade no page is seen with the style of the version before."""
     (tmp_path / "style.css").write_text("a")
     first = StaticFiles(tmp_path).address("style.css")
     assert StaticFiles(tmp_path).address("style.css") == first
