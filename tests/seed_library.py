@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - titles of many scripts
 """Fill a data folder with an invented library, to look at the pages: `python -m tests.seed_library DATA_DIR [ROWS]`.
 
 The owner of local mode gets a few dozen Series of both kinds in every state that a card can have, and ROWS plain ones

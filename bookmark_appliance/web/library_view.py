@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
-from bookmark_appliance.chapter import chapter_label, parse_chapter
 from bookmark_appliance.bookmark_put import BookmarkPut
+from bookmark_appliance.chapter import chapter_label, parse_chapter
 from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.store.bookmarks import Bookmark
 from bookmark_appliance.store.library import TABS, Counts, Kind, Place, Tab

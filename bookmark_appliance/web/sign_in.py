@@ -30,7 +30,6 @@ from bookmark_appliance.web.page_safety import is_at_host
 from bookmark_appliance.web.pages import Pages, see_other
 from bookmark_appliance.web.sessions import (
     Gate,
-    SignedIn,
     begin_session,
     drop_session_cookie,
     session_of,
