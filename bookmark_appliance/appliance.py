@@ -31,6 +31,7 @@ from bookmark_appliance.storage import Storage, open_storage
 from bookmark_appliance.web.app import create_app
 from bookmark_appliance.web.context import WebContext
 from bookmark_appliance.web.server import serve_web
+from bookmark_appliance.web.userscript_pages import userscript_files
 
 POOL_SIZE = 12
 """Connections: the Lanes and Acquisitions hold one each for moments, the rest is for requests."""
@@ -106,7 +107,8 @@ async def _run_parts(storage: Storage, shutdown: Shutdown) -> None:
             discord=discord_settings(settings),
             allowed_origins=frozenset(settings.allowed_origins),
             trusted_proxies=settings.trusted_proxies,
-            sites=SITES.keys(),
+            sites={site.name: site.host for site in SITES.values()},
+            userscripts=userscript_files(settings),
             covers=keeper,
             series_created=lambda series: acquirer.offer(series.key),
         )

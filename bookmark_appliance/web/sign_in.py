@@ -32,7 +32,6 @@ from bookmark_appliance.web.page_safety import is_at_host
 from bookmark_appliance.web.pages import Pages, see_other
 from bookmark_appliance.web.sessions import (
     Gate,
-    SignedIn,
     begin_session,
     drop_session_cookie,
     session_of,
@@ -68,7 +67,6 @@ class SignIn:
 
     def register(self, app: Quart) -> None:
         """Give `app` the routes."""
-        app.add_url_rule("/", "home", self._gate.page(self.home), methods=["GET"])
         app.add_url_rule("/login", "login", self.login, methods=["GET"])
         app.add_url_rule("/logout", "logout", self.logout, methods=["POST"])
         app.add_url_rule("/sign-in/<token>", "sign_in_link", self.follow_link, methods=["GET"])
@@ -78,10 +76,6 @@ class SignIn:
             discord = _DiscordSignIn(self._context, self._pages, Discord(self._context.discord))
             app.add_url_rule(START, "discord_start", discord.start, methods=["GET"])
             app.add_url_rule(CALLBACK, "discord_finish", discord.finish, methods=["GET"])
-
-    async def home(self, reader: SignedIn) -> Response:
-        """Stands in for the Reader's library."""
-        return self._pages.render("frame.html")
 
     async def login(self) -> Response:
         """The sign-in page, also to who is signed in."""

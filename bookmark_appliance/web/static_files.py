@@ -54,6 +54,14 @@ class StaticFiles:
         """Give `app` the route."""
         app.add_url_rule("/static/<path:name>", "static_file", self.get, methods=["GET"])
 
+    def serve(self, app: Quart, path: str, name: str) -> None:
+        """Serve the file at `path` too: a service worker reaches no further than the folder that it comes from."""
+
+        async def get() -> TrioResponse:
+            return await self.get(name)
+
+        app.add_url_rule(path, path, get, methods=["GET"])
+
     def address(self, name: str) -> str:
         """Where a page finds the file; the address changes when any of them does, whatever a browser has kept."""
         return f"/static/{name}?v={self._version}"

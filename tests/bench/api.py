@@ -26,7 +26,7 @@ from bookmark_appliance.database import Database, open_database
 from bookmark_appliance.embedded_postgres import EmbeddedPostgres
 from bookmark_appliance.postgres.migrations import migrate
 from bookmark_appliance.secret import Secret
-from bookmark_appliance.store.readers import add_reader, seed_owner
+from bookmark_appliance.store.readers import Reader, add_reader, seed_owner
 from bookmark_appliance.web.app import create_app
 from bookmark_appliance.web.context import WebContext
 from bookmark_appliance.web.server import serve_web
@@ -61,7 +61,7 @@ def run() -> list[Figure]:
 
 
 async def _measure(folder: Path) -> list[Figure]:
-    async with _database(folder) as database:
+    async with bench_database(folder) as database:
         app = create_app(bench_context(database, folder))
 
         @app.get("/bare")
@@ -91,7 +91,7 @@ async def _measure(folder: Path) -> list[Figure]:
 
 
 @asynccontextmanager
-async def _database(folder: Path) -> AsyncIterator[Database]:
+async def bench_database(folder: Path) -> AsyncIterator[Database]:
     """With the settings that an operator gets: every commit reaches the disk."""
     server = EmbeddedPostgres(folder, serve=True, settings={})
     await server.start()
@@ -104,6 +104,7 @@ async def _database(folder: Path) -> AsyncIterator[Database]:
 
 
 def bench_context(database: Database, covers: Path) -> WebContext:
+    """What the application is given by every bench of it."""
     return WebContext(
         database=database,
         clock=SystemClock(),
@@ -114,7 +115,8 @@ def bench_context(database: Database, covers: Path) -> WebContext:
         discord=None,
         allowed_origins=frozenset(("https://asurascans.com",)),
         trusted_proxies=(),
-        sites=frozenset(("asura",)),
+        sites={"asura": "asurascans.com"},
+        userscripts={},
         covers=CoverKeeper(database, CoverFiles(covers)),
         series_created=lambda series: None,
     )
@@ -206,7 +208,12 @@ def _request(method: str, path: str, credential: str, extra: str = "", body: byt
 
 
 async def _reader(database: Database, name: str, rows: int) -> str:
-    """A Reader with so many Bookmarks of their own; their credential."""
+    """The credential of a new Reader with so many Bookmarks."""
+    return derive_credential(_KEY, (await add_reader_with_rows(database, name, rows)).discord_id, 0).reveal()
+
+
+async def add_reader_with_rows(database: Database, name: str, rows: int) -> Reader:
+    """A Reader with so many Bookmarks of their own."""
     async with database.transaction() as connection:
         reader = await add_reader(connection, name, _KEY)
         await connection.execute(
@@ -226,4 +233,4 @@ async def _reader(database: Database, name: str, rows: int) -> str:
             """,
             {"name": name, "rows": rows, "reader": reader.id},
         )
-    return derive_credential(_KEY, name, 0).reveal()
+    return reader
