@@ -16,7 +16,7 @@ from bookmark_appliance.credentials import credential_hash, derive_credential
 from bookmark_appliance.discord import DiscordSettings
 from bookmark_appliance.secret import Secret
 from bookmark_appliance.store.sign_in import MOST_CLIENTS, MOST_LIVE, add_state, lock_failures, write_failures
-from bookmark_appliance.web import sign_in
+from bookmark_appliance.web import discord_sign_in as sign_in
 from bookmark_appliance.web.app import create_app
 from bookmark_appliance.web.context import WebContext
 from tests.discord_stand_in import (
