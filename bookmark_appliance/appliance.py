@@ -1,9 +1,10 @@
 """The only place where parts are wired: the task tree of `serve`, its start and its end."""
 
 import logging
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 
+import click
 import trio
 
 from bookmark_appliance.clock import HOUR_MS, SECOND_MS, SystemClock
@@ -12,6 +13,7 @@ from bookmark_appliance.covers.cover_files import CoverFiles
 from bookmark_appliance.covers.cover_keeper import CoverKeeper
 from bookmark_appliance.covers.cover_worker import CoverWorker
 from bookmark_appliance.database import DatabaseUnavailable
+from bookmark_appliance.discord import discord_settings
 from bookmark_appliance.fetchers import browser_fetcher, cover_fetcher, plain_fetcher
 from bookmark_appliance.lanes.acquisition import Acquirer
 from bookmark_appliance.lanes.fault_watch import FaultWatch
@@ -22,12 +24,14 @@ from bookmark_appliance.lanes.routing import Route
 from bookmark_appliance.lanes.series_read import SeriesReader
 from bookmark_appliance.lanes.sites import SITES
 from bookmark_appliance.lanes.supervision import contain
+from bookmark_appliance.reader_commands import sign_in_link
 from bookmark_appliance.settings import SettingsError, own_origin
 from bookmark_appliance.shutdown import Shutdown
 from bookmark_appliance.storage import Storage, open_storage
 from bookmark_appliance.web.app import create_app
 from bookmark_appliance.web.context import WebContext
 from bookmark_appliance.web.server import serve_web
+from bookmark_appliance.web.userscript_pages import userscript_files
 
 POOL_SIZE = 12
 """Connections: the Lanes and Acquisitions hold one each for moments, the rest is for requests."""
@@ -73,9 +77,14 @@ async def _run_parts(storage: Storage, shutdown: Shutdown) -> None:
             database=database,
             clock=clock,
             public_base_url=settings.public_base_url,
+            web_base_url=settings.web_base_url,
+            owner_discord_id=settings.owner_discord_id,
+            token_key=settings.token_key,
+            discord=discord_settings(settings),
             allowed_origins=frozenset(settings.allowed_origins),
             trusted_proxies=settings.trusted_proxies,
-            sites=SITES.keys(),
+            sites={site.name: site.host for site in SITES.values()},
+            userscripts=userscript_files(settings),
             covers=keeper,
             series_created=lambda series: acquirer.offer(series.key),
         )
@@ -99,6 +108,8 @@ async def _run_parts(storage: Storage, shutdown: Shutdown) -> None:
             await web.start(partial(serve_web, app, listeners, shutdown=shutdown.asked))
             if not shutdown.asked.is_set():
                 log.info("listening on %s", own_origin(host, port))
+                if settings.local_mode:
+                    await _show_sign_in_link(storage, settings)
         nursery.cancel_scope.cancel()
 
 
@@ -107,6 +118,14 @@ async def _listen(settings: Settings) -> list[trio.SocketListener]:
         return await trio.open_tcp_listeners(settings.port, host=settings.bind)
     except OSError as error:
         raise SettingsError(f"BIND, PORT: no listening on {settings.bind}:{settings.port}: {error.strerror}") from None
+
+
+async def _show_sign_in_link(storage: Storage, settings: Settings) -> None:
+    """The way in without Discord (SES-027), for whoever looks at the console; the log has no part in it."""
+    async with storage.database.transaction() as connection:
+        link = await sign_in_link(connection, settings)
+    with suppress(OSError):  # nobody reads it
+        click.echo(f"Sign in, once and within ten minutes: {link.reveal()}")
 
 
 async def _end_with_database(storage: Storage) -> None:

@@ -275,6 +275,16 @@ def readers_revoke(discord_id: str, place: _Place) -> None:
     click.echo(f"sessions ended: {ended}", err=True)
 
 
+@commands.command("sign-in-link")
+@click.argument("discord_id", type=_DiscordId(), required=False)
+@_has_place
+def sign_in_link(discord_id: str | None, place: _Place) -> None:
+    """Print a one-time address that signs a Reader in, the owner by default."""
+    from bookmark_appliance import reader_commands
+
+    click.echo(place.with_storage(reader_commands.sign_in_link, discord_id).reveal())
+
+
 @commands.command()
 @click.argument("site_name", metavar="SITE")
 @click.argument("series_url", metavar="URL")

@@ -1,5 +1,6 @@
 """The operator's reach into Readers: what `readers …` does, one call a command, each in a transaction."""
 
+import secrets
 from datetime import UTC
 from typing import TypeVar
 
@@ -10,6 +11,7 @@ from bookmark_appliance.secret import Secret
 from bookmark_appliance.settings import Settings
 from bookmark_appliance.store import readers
 from bookmark_appliance.store.readers import ReaderSummary
+from bookmark_appliance.store.sign_in import add_link
 
 T = TypeVar("T")
 
@@ -43,6 +45,15 @@ async def rotate(connection: TrioConnection, settings: Settings, discord_id: str
 async def revoke(connection: TrioConnection, settings: Settings, discord_id: str) -> int:
     """End the Reader's sessions; how many there were. Raises UnknownReader."""
     return _known(await readers.end_sessions(connection, discord_id), discord_id)
+
+
+async def sign_in_link(connection: TrioConnection, settings: Settings, discord_id: str | None = None) -> Secret:
+    """An address that signs the Reader, or the owner, in: once, within ten minutes (SES-027). Raises UnknownReader."""
+    discord_id = discord_id or settings.owner_discord_id
+    reader = _known(await readers.find_by_discord_id(connection, discord_id), discord_id)
+    token = Secret(secrets.token_hex(32))
+    await add_link(connection, token, reader.id, SystemClock().now_ms())
+    return Secret(f"{settings.web_base_url}/sign-in/{token.reveal()}")
 
 
 def _known(found: T | None, discord_id: str) -> T:

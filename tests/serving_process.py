@@ -45,6 +45,8 @@ class Serve:
     def __init__(self, process: trio.Process) -> None:
         self.process = process
         self.said = ""
+        self.printed = ""
+        """Its standard output."""
         self._more = trio.lowlevel.ParkingLot()
         self._silent = trio.Event()
 
@@ -56,6 +58,20 @@ class Serve:
             self._more.unpark_all()
         self._silent.set()
         self._more.unpark_all()
+
+    async def keep_printed(self) -> None:
+        """Keep what it prints until it has ended."""
+        assert self.process.stdout is not None
+        async for chunk in self.process.stdout:
+            self.printed += chunk.decode()
+            self._more.unpark_all()
+
+    async def prints(self, pattern: str) -> re.Match[str]:
+        """Wait until it has printed a line that matches."""
+        with trio.fail_after(START_SECONDS):
+            while (found := re.search(pattern, self.printed, re.MULTILINE)) is None:
+                await self._more.park()
+        return found
 
     async def says(self, pattern: str, within: float = START_SECONDS) -> re.Match[str]:
         """Wait until it has written a line that matches; it fails at once when it ends without."""
@@ -136,12 +152,13 @@ class Place:
             cwd=self.folder,
             env=self._environment(),
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
         serve = Serve(process)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(serve.listen_to)
+            nursery.start_soon(serve.keep_printed)
             try:
                 yield serve
             finally:

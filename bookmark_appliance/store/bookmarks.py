@@ -1,7 +1,8 @@
 """A Reader's Bookmarks with what their Series share: listed, put, deleted.
 
 Each function is one statement that also checks the credential it is given (its SHA-256), so that an answer costs one
-round trip. They belong on a connection in autocommit mode: the statement is the transaction.
+round trip; the pages, which know their Reader by a session, name the Reader instead. They belong on a connection in
+autocommit mode: the statement is the transaction.
 """
 
 import logging
@@ -58,12 +59,16 @@ class ListVersion:
     version: int
 
 
-_BOOKMARK_COLUMNS = """
+BOOKMARK_COLUMNS = """
     series.site, series.series_id, series.title, series.series_url, series.cover_address, series.kind,
     series.latest_chapter, series.latest_chapter_num, series.finished_at,
     bookmarks.last_chapter, bookmarks.last_chapter_num, bookmarks.last_chapter_url,
     bookmarks.favorite, bookmarks.status, bookmarks.updated_at
 """
+
+KEY_COLUMN = """(series.site || ':' || series.series_id) COLLATE "C" """
+LIST_ORDER = f"bookmarks.updated_at DESC, {KEY_COLUMN}"
+"""API-017, of whatever selects from bookmarks and series."""
 
 _LIST_VERSION = """
     SELECT id, list_version
@@ -74,11 +79,11 @@ _LIST_VERSION = """
 # Version and rows come of one snapshot: asked one after the other, a change between them would be kept under the
 # version before it and shown to nobody.
 _LIST = f"""
-    SELECT list_version, {_BOOKMARK_COLUMNS}
+    SELECT list_version, {BOOKMARK_COLUMNS}
     FROM readers
     LEFT JOIN (bookmarks JOIN series USING (site, series_id)) ON bookmarks.reader_id = readers.id
     WHERE readers.id = %s
-    ORDER BY bookmarks.updated_at DESC, (series.site || ':' || series.series_id) COLLATE "C"
+    ORDER BY {LIST_ORDER}
 """
 
 _DELETE = """
@@ -108,7 +113,7 @@ _PUT = f"""
     WITH reader AS (
         SELECT id, sighting_disagreements
         FROM readers
-        WHERE token_sha256 = %(credential)s
+        WHERE {{whose}}
     ), series AS (
         INSERT INTO series AS stored (
             site, series_id, title, series_url, kind, latest_chapter, latest_chapter_num, latest_by_person,
@@ -159,13 +164,26 @@ _PUT = f"""
         RETURNING *
     )
     SELECT series.created,
-           {_BOOKMARK_COLUMNS}
+           {BOOKMARK_COLUMNS}
     FROM series
     CROSS JOIN bookmarks
 """
 
-_PUT_WITH_SIGHTING = _PUT.format(sighting=RECORD_SIGHTING)
-_PUT_ALONE = _PUT.format(sighting=NO_SIGHTING)
+_BY_CREDENTIAL = "token_sha256 = %(reader)s"
+_HOLDER = """
+    id = %(reader)s
+    AND EXISTS (
+        SELECT
+        FROM bookmarks
+        WHERE reader_id = readers.id
+          AND site = %(site)s
+          AND series_id = %(series_id)s
+    )
+"""
+
+_PUT_WITH_SIGHTING = _PUT.format(whose=_BY_CREDENTIAL, sighting=RECORD_SIGHTING)
+_PUT_ALONE = _PUT.format(whose=_BY_CREDENTIAL, sighting=NO_SIGHTING)
+_EDIT = _PUT.format(whose=_HOLDER, sighting=NO_SIGHTING)
 
 
 async def find_list_version(connection: TrioConnection, credential: bytes) -> ListVersion | None:
@@ -227,6 +245,26 @@ async def _put(
         return await _execute_put(connection, _PUT_ALONE, credential, put, now)
 
 
+async def edit_bookmark(connection: TrioConnection, reader_id: int, edit: BookmarkPut, now: int) -> Bookmark | None:
+    """Change a Bookmark on a page of ours at `now` (unix ms), by the rules of a PUT: the row as stored.
+
+    It is no Sighting, so `edit` names no Latest Chapter (API-035), and it brings nothing in: None when the Reader does
+    not hold the Series.
+    """
+    assert edit.latest_chapter_num is None
+    stored = await _execute_put(connection, _EDIT, reader_id, edit, now)
+    return stored[0] if stored else None
+
+
+async def remove_bookmark(connection: TrioConnection, reader_id: int, key: SeriesKey) -> None:
+    """Delete the Bookmark where there is one; the Series stays (SER-006)."""
+    await connection.execute(
+        "DELETE FROM bookmarks WHERE reader_id = %s AND site = %s AND series_id = %s",
+        (reader_id, key.site, key.series_id),
+        prepare=True,
+    )
+
+
 async def delete_bookmark(connection: TrioConnection, credential: bytes, key: SeriesKey) -> bool:
     """Delete the Bookmark where there is one; the Series stays (SER-006). False: nobody's credential."""
     try:
@@ -245,10 +283,10 @@ async def _is_nobodys(connection: TrioConnection, credential: bytes) -> bool:
 
 
 async def _execute_put(
-    connection: TrioConnection, statement: str, credential: bytes, put: BookmarkPut, now: int
+    connection: TrioConnection, statement: str, reader: bytes | int, put: BookmarkPut, now: int
 ) -> tuple[Bookmark, NewSeries | None] | None:
     values = {
-        "credential": credential,
+        "reader": reader,
         "site": put.key.site,
         "series_id": put.key.series_id,
         "title": put.title,

@@ -12,6 +12,13 @@ from bookmark_appliance.web.cover_pages import CoverPages
 from bookmark_appliance.web.errors import register_error_handlers
 from bookmark_appliance.web.exchange import Exchange
 from bookmark_appliance.web.json_api import JsonApi
+from bookmark_appliance.web.library import LibraryPages
+from bookmark_appliance.web.page_safety import PageSafety
+from bookmark_appliance.web.pages import Pages
+from bookmark_appliance.web.sessions import Gate
+from bookmark_appliance.web.sign_in import SignIn
+from bookmark_appliance.web.static_files import StaticFiles
+from bookmark_appliance.web.userscript_pages import UserscriptPages
 
 MAX_BODY_BYTES = 65_536
 """API-014."""
@@ -49,6 +56,16 @@ def create_app(context: WebContext) -> Quart:
             compress_response(response, headers.get("Accept-Encoding", ""))
         return response
 
+    PageSafety(context).register(app)
+    static = StaticFiles()
+    static.register(app)
+    static.serve(app, "/manifest.webmanifest", "manifest.webmanifest")
+    static.serve(app, "/sw.js", "sw.js")
+    pages = Pages(context, static)
+    gate = Gate(context, pages)
+    SignIn(context, pages).register(app)
     JsonApi(context).register(app)
+    LibraryPages(context, pages, gate).register(app)
+    UserscriptPages(context, gate).register(app)
     CoverPages(context.covers).register(app)
     return app

@@ -129,7 +129,7 @@ class JsonApi:
         body = await request.get_data(cache=False, as_text=False, parse_form_data=False)
         advance = bool(request.query_string) and request.args.get("advance") == "1"
         try:
-            return parse_put(_path_key(), body, self._context.sites, advance=advance)
+            return parse_put(path_key(_BOOKMARKS), body, self._context.sites.keys(), advance=advance)
         except InvalidPut as error:
             raise ApiError(400, str(error)) from None
 
@@ -140,7 +140,7 @@ class JsonApi:
             await self._require_reader(credential)
             raise ApiError(400, "key must not be empty")
         try:
-            series_key = parse_path_key(_path_key())
+            series_key = parse_path_key(path_key(_BOOKMARKS))
         except ApiError:
             await self._require_reader(credential)
             raise
@@ -165,17 +165,18 @@ class JsonApi:
             await self._require_reader(bearer_hash(request.headers.getlist("Authorization")))
 
 
-def _path_key() -> str:
-    """The key of the request's path, percent-decoded exactly once (API-047).
+def path_key(before: bytes, behind: bytes = b"") -> str:
+    """The key of the request's path, which stands between two parts of it, percent-decoded exactly once (API-047).
 
     Taken from the target as it was sent: the routed path has been through hands that replace what isn't UTF-8. Raises
     ApiError 400 and 404.
     """
     path: bytes = request.scope["raw_path"]
-    if not path.startswith(_BOOKMARKS):  # the router, which has it decoded, sees more in it than is there
+    if not path.startswith(before) or not path.endswith(behind):
+        # The router, which has it decoded, sees more in it than is there.
         raise ApiError(404, "not found")
     try:
-        return unquote_to_bytes(path.removeprefix(_BOOKMARKS)).decode()
+        return unquote_to_bytes(path.removeprefix(before).removesuffix(behind)).decode()
     except UnicodeDecodeError:
         raise ApiError(400, "key must be UTF-8") from None
 

@@ -2,13 +2,13 @@
 
 import sys
 
-from tests.bench import api, browser, covers, host, lanes, serve
+from tests.bench import api, browser, covers, host, lanes, pages, serve
 
 
 def main() -> int:
     """Measure and print part by part; 1 when a promise is broken."""
     missed = 0
-    for part in (serve, api, covers, lanes, host, browser):
+    for part in (serve, api, pages, covers, lanes, host, browser):
         for figure in part.run():
             print(figure, flush=True)
             missed += figure.missed

@@ -26,7 +26,7 @@ from bookmark_appliance.database import Database, open_database
 from bookmark_appliance.embedded_postgres import EmbeddedPostgres
 from bookmark_appliance.postgres.migrations import migrate
 from bookmark_appliance.secret import Secret
-from bookmark_appliance.store.readers import add_reader, seed_owner
+from bookmark_appliance.store.readers import Reader, add_reader, seed_owner
 from bookmark_appliance.web.app import create_app
 from bookmark_appliance.web.context import WebContext
 from bookmark_appliance.web.server import serve_web
@@ -145,7 +145,12 @@ def bench_context(database: Database, covers: Path) -> WebContext:
         public_base_url="https://books.example",
         allowed_origins=frozenset(("https://asurascans.com",)),
         trusted_proxies=(),
-        sites=frozenset(("asura",)),
+        web_base_url="https://books.example",
+        owner_discord_id="1",
+        token_key=_KEY,
+        discord=None,
+        sites={"asura": "asurascans.com"},
+        userscripts={},
         covers=CoverKeeper(database, CoverFiles(covers)),
         series_created=lambda series: None,
     )
@@ -215,7 +220,12 @@ def request(method: str, path: str, credential: str = "none", extra: str = "", b
 
 
 async def _reader(database: Database, name: str, rows: int) -> str:
-    """A Reader with so many Bookmarks of their own; their credential."""
+    """The credential of a new Reader with so many Bookmarks."""
+    return derive_credential(_KEY, (await add_reader_with_rows(database, name, rows)).discord_id, 0).reveal()
+
+
+async def add_reader_with_rows(database: Database, name: str, rows: int) -> Reader:
+    """A Reader with so many Bookmarks of their own."""
     async with database.transaction() as connection:
         reader = await add_reader(connection, name, _KEY)
         await connection.execute(
@@ -235,4 +245,4 @@ async def _reader(database: Database, name: str, rows: int) -> str:
             """,
             {"name": name, "rows": rows, "reader": reader.id},
         )
-    return derive_credential(_KEY, name, 0).reveal()
+    return reader

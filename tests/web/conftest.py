@@ -16,14 +16,16 @@ from bookmark_appliance.covers.cover_files import CoverFiles
 from bookmark_appliance.covers.cover_keeper import CoverKeeper
 from bookmark_appliance.credentials import derive_credential
 from bookmark_appliance.database import Database
+from bookmark_appliance.lanes.sites import SITES as REGISTRY
 from bookmark_appliance.secret import Secret
 from bookmark_appliance.store.bookmarks import NewSeries
 from bookmark_appliance.store.readers import add_reader
 from bookmark_appliance.web.app import create_app
 from bookmark_appliance.web.context import WebContext
+from bookmark_appliance.web.userscript_pages import SCRIPTS
 
 ORIGIN = "https://asurascans.com"
-SITES = frozenset(("asura", "comix", "demonic", "kagane", "lightnovelworld", "novelfull"))
+SITES = {site.name: site.host for site in REGISTRY.values()}
 
 
 @dataclass
@@ -99,7 +101,7 @@ class Web:
 
 
 @pytest.fixture
-async def web(database: Database, token_key: Secret, tmp_path: Path) -> Web:
+async def web(database: Database, token_key: Secret, owner_discord_id: str, tmp_path: Path) -> Web:
     """The application with two Readers who hold nothing."""
     clock = SetClock()
     created: list[NewSeries] = []
@@ -107,9 +109,14 @@ async def web(database: Database, token_key: Secret, tmp_path: Path) -> Web:
         database=database,
         clock=clock,
         public_base_url="https://books.example",
+        web_base_url="https://read.example",
+        owner_discord_id=owner_discord_id,
+        token_key=token_key,
+        discord=None,
         allowed_origins=frozenset((ORIGIN,)),
         trusted_proxies=(ip_network("127.0.0.0/8"),),
         sites=SITES,
+        userscripts={name: tmp_path / name for name in SCRIPTS},
         covers=CoverKeeper(database, CoverFiles(tmp_path)),
         series_created=created.append,
     )

@@ -414,14 +414,14 @@ async def test_a_stream_may_stay_idle(app: Quart) -> None:
 async def test_a_failing_handler_is_a_500_on_a_living_connection(web: Web, caplog: pytest.LogCaptureFixture) -> None:
     """API-038, API-022: one shape, an id, the traceback in the log, and keep-alive goes on."""
 
-    @web.app.get("/")
+    @web.app.get("/healthz/fails")
     async def fail() -> str:
         raise RuntimeError("what nobody foresaw")
 
     async with serving(web.app) as server:
         talk = await server.connect()
         for _ in range(2):
-            status, headers, body = await talk.ask(GET)
+            status, headers, body = await talk.ask(b"GET /healthz/fails HTTP/1.1\r\nHost: x\r\n\r\n")
             assert (status, json.loads(body)) == (500, {"error": "internal error"})
             assert headers["x-request-id"] in caplog.text
     assert "what nobody foresaw" in caplog.text

@@ -205,7 +205,7 @@ async def test_every_answer_forbids_guessing_its_type(web: Web) -> None:
         assert ("Content-Encoding" in response.headers) == (path != "/picture")
 
 
-@pytest.mark.parametrize(("method", "path", "status"), [("GET", "/nowhere", 404), ("POST", "/healthz", 405)])
+@pytest.mark.parametrize(("method", "path", "status"), [("GET", "/healthz/nowhere", 404), ("POST", "/healthz", 405)])
 async def test_what_there_is_not_is_an_error_of_the_one_shape(web: Web, method: str, path: str, status: int) -> None:
     """API-022: the framework's own errors are no exception."""
     response = await web.nobody.ask(method, path)
