@@ -1,0 +1,5 @@
+// panel: what a Reader sees and touches.
+
+function createPanel({ library, webBase, sites, actions }) {
+  return { render(state) {}, open() {}, close() {} };
+}
