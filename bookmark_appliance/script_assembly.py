@@ -35,7 +35,9 @@ _ORDER: Final = (
 )
 """What a part uses while it is loaded stands before it; functions may stand anywhere."""
 
-_ADAPTER: Final = re.compile(r'^addAdapter\(\{\n  site: "(\w+)",\n  host: "([\w.-]+)",\n  library: "(\w+)",$', re.MULTILINE)
+_ADAPTER: Final = re.compile(
+    r'^addAdapter\(\{\n  site: "(\w+)",\n  host: "([\w.-]+)",\n  library: "(\w+)",$', re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,12 @@ def assemble(script: str) -> str:
     hosts = [match[2] for part in parts if (match := _ADAPTER.search(part.text))]
     template = (resource_folder("userscripts") / "template.user.js").read_text(encoding="utf-8")
     return (
-        re.sub(r"^(.*)__MATCH__\n", lambda line: "".join(f"{line[1]}https://{host}/*\n" for host in hosts), template, flags=re.M)
+        re.sub(
+            r"^(.*)__MATCH__\n",
+            lambda line: "".join(f"{line[1]}https://{host}/*\n" for host in hosts),
+            template,
+            flags=re.M,
+        )
         .replace("__NAME__", f"{library.capitalize()} Bookmark Sync")
         .replace("__FILE__", script)
         .replace("__LIBRARY__", library)
