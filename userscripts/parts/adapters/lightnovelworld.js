@@ -14,7 +14,7 @@ addAdapter({
     const [, number] = location.pathname.match(/^\/[^/]+-chapter-([^/]+)\/?$/) ?? [];
     const slug = number !== undefined && this.seriesOf(document, location);
     if (!slug) return OTHER;
-    return chapterPage(this, slug, heading.replace(/\s+(?:[-–—:]\s*)?chapter\s+[0-9.]+(?:\s*[-–—:].*)?$/i, ""), `/novel/${slug}/`, number, location);
+    return chapterPage(this, slug, heading.replace(/^(.*\S)\s+(?:[-–—:]\s*)?chapter\s+[0-9.]+(?:\s*[-–—:].*)?$/i, "$1"), `/novel/${slug}/`, number, location);
   },
 
   seriesOf(document, location) {
