@@ -73,7 +73,10 @@ function start(env) {
 
   async function read(reading) {
     const page = pageAt(reading);
-    if (page.type !== "chapter" || page.chapterNum === null) return;
+    if (page.type !== "chapter" || page.chapterNum === null) {
+      reading.isWatched = false; // its title may still come
+      return;
+    }
     await reading.listed; // on a Site's first page nothing else tells a Bookmark
     const row = store.rows().get(page.key);
     if (!row) return;
