@@ -26,7 +26,7 @@ const panelRules = {
   progress: (row) => (row.last_chapter_num ? `Chapter ${row.last_chapter_num}` : "Not started"),
 
   latest(row) {
-    if (panelRules.hasNew(row)) return `New chapter ${row.latest_chapter_num}`;
+    if (panelRules.hasNew(row)) return `New ${row.latest_chapter_num}`;
     return row.latest_chapter_num == null ? "" : `of ${row.latest_chapter_num}`;
   },
 
@@ -62,12 +62,9 @@ const panelRules = {
 
   sync({ sync, online }, now) {
     if (sync.state === "signed-out") return "Signed out";
-    const parts = online ? [] : ["Offline"];
-    if (sync.state === "waiting" && sync.waiting) {
-      parts.push(`${sync.waiting} waiting`);
-      if (sync.oldestAt) parts.push(`oldest ${panelRules.age(now - sync.oldestAt)}`);
-    }
-    return parts.join(" · ") || "All saved";
+    const age = sync.oldestAt ? `, ${panelRules.age(now - sync.oldestAt)}` : "";
+    const kept = sync.waiting ? `${sync.waiting} waiting${age}` : online ? "All saved" : "";
+    return online ? kept : ["Offline", kept].filter(Boolean).join(" · ");
   },
 
   // What needs more than a word, as [text, what can be done]: an address to go to, or "retry".
@@ -75,11 +72,11 @@ const panelRules = {
     const changes = sync.waiting === 1 ? "1 change" : `${sync.waiting} changes`;
     const notices = [];
     if (sync.state === "signed-out") {
-      const kept = sync.waiting ? ` ${changes} kept here until then.` : "";
-      notices.push([`This copy of the script is signed out: install it again.${kept}`, `${webBase}/#scripts`]);
+      const kept = sync.waiting ? ` ${changes} kept here.` : "";
+      notices.push([`This copy of the script is no longer valid.${kept}`, `${webBase}/#scripts`]);
     }
     if (sync.unstored) {
-      notices.push(["This browser has no room left for what could not be sent. Leave this page open and retry.", "retry"]);
+      notices.push(["This browser has no room to keep what could not be sent. Leave this page open.", "retry"]);
     }
     if (sync.notice) notices.push([sync.notice, ""]);
     return notices;
@@ -137,7 +134,7 @@ function createPanel({ library, webBase, apiBase, sites, actions, place }) {
   const rows = node("ol", { "aria-label": "Bookmarks" });
   const end = node("div", { class: "end" });
   const empty = node("div", { class: "empty" }, node("h2"), node("p"));
-  const list = node("div", { class: "list", tabindex: "-1" }, rows, empty, end);
+  const list = node("div", { class: "list" }, rows, empty, end);
   const page = node("section", { class: "page", "aria-label": "This page" });
   const chips = node("nav", { class: "chips", "aria-label": "Library and Sites" });
   chips.append(node("a", { href: `${webBase}/?library=${library}`, ...outside }, "Library"));
@@ -304,7 +301,7 @@ function createPanel({ library, webBase, apiBase, sites, actions, place }) {
     notices.signature = signature;
     notices.replaceChildren(
       ...wanted.map(([words, way]) => {
-        const notice = node("p", { class: "notice" }, `${words} `);
+        const notice = node("p", { class: "notice" }, node("span", {}, words));
         if (way === "retry") notice.append(button("retry", { class: "link" }, "Retry"));
         else if (way) notice.append(node("a", { class: "link", href: way, ...outside }, "Install again"));
         return notice;
@@ -344,7 +341,7 @@ function createPanel({ library, webBase, apiBase, sites, actions, place }) {
   const offer = node("div", {}, node("div", { class: "go" }, pageName, pageChapter), button("bookmark", { class: "add" }, "+ Bookmark this"));
   const hereWords = node("span");
   const hereEnter = button("enter", { class: "link" }, "Enter it");
-  const here = node("p", { class: "here" }, hereWords, " ", hereEnter);
+  const here = node("p", { class: "here" }, hereWords, hereEnter);
   page.append(pageView.element, offer, here);
 
   function renderPage() {
