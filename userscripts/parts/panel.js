@@ -277,9 +277,12 @@ function createPanel({ library, webBase, apiBase, sites, actions, place }) {
 
   function renderPanel() {
     const focused = shadow.activeElement;
-    const focusedRow = focused?.closest(".row");
-    const at = [...rows.children].indexOf(focusedRow);
+    const focusedRow = focused?.closest(".list .row");
+    const at = focusedRow ? [...rows.children].indexOf(focusedRow) : -1;
     const onPage = page.contains(focused);
+    const { left, top } = list.getBoundingClientRect();
+    const steady = list.scrollTop > 0 ? focusedRow ?? shadow.elementFromPoint(left + 40, top + 1)?.closest(".list .row") : null;
+    const stood = steady?.getBoundingClientRect().top;
     renderSync();
     for (const each of tabs.children) {
       set(each, "aria-current", each.dataset.tab === tab && "true");
@@ -287,10 +290,11 @@ function createPanel({ library, webBase, apiBase, sites, actions, place }) {
     }
     renderList();
     renderPage();
-    if (!focused || focused === shadow.activeElement) return;
-    if (focused.isConnected) focused.focus({ preventScroll: true });
+    if (steady?.isConnected) list.scrollTop += steady.getBoundingClientRect().top - stood;
+    if (!focused) return;
+    if (focused.checkVisibility()) focused.focus({ preventScroll: true });
     else if (at >= 0 && rows.children.length) viewOf.get(rows.children[Math.min(at, rows.children.length - 1)]).more.focus();
-    else (onPage ? page.querySelector("button") ?? panel : tabs.querySelector("[aria-current]")).focus();
+    else (onPage ? [...page.querySelectorAll("button")].find((each) => each.checkVisibility()) ?? panel : tabs.querySelector("[aria-current]")).focus();
   }
 
   function renderSync() {
@@ -472,14 +476,17 @@ function createPanel({ library, webBase, apiBase, sites, actions, place }) {
   const own = "keydown keyup keypress beforeinput input change submit click dblclick auxclick contextmenu mousedown mouseup pointerdown pointerup touchstart touchend touchmove wheel focusin focusout paste copy cut";
   for (const type of own.split(" ")) shadow.addEventListener(type, (event) => event.stopPropagation(), { passive: true });
 
-  new IntersectionObserver(
+  const nearEnd = new IntersectionObserver(
     ([{ isIntersecting }]) => {
       if (!isIntersecting || !isOpen) return;
       limit += MORE_ROWS;
       renderPanel();
+      nearEnd.unobserve(end); // told anew where it is now, be it as near as before
+      nearEnd.observe(end);
     },
     { root: list, rootMargin: "600px" },
-  ).observe(end);
+  );
+  nearEnd.observe(end);
 
   const tabGestures = watchTab(fab, root, host, place);
   return { render, open, close };
