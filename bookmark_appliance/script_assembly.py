@@ -35,7 +35,15 @@ _ORDER: Final = (
 )
 """What a part uses while it is loaded stands before it; functions may stand anywhere."""
 
-_ADAPTER: Final = re.compile(r'^addAdapter\(\{\n  site: "(\w+)",\n  host: "([\w.-]+)",\n  library: "(\w+)",$', re.MULTILINE)
+_ADAPTER: Final = re.compile(
+    r'^addAdapter\(\{\n  site: "(\w+)",\n  host: "([\w.-]+)",\n  library: "(\w+)",$', re.MULTILINE
+)
+
+_MATCH: Final = re.compile(r"^(.*)__MATCH__\n", re.MULTILINE)
+
+_COMMENT: Final = re.compile(r"^[ ]*(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/)\n", re.MULTILINE)
+
+_CSS_COMMENT: Final = re.compile(r"/\*(?:[^*]|\*(?!/))*\*/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +65,11 @@ def assemble(script: str) -> str:
     hosts = [match[2] for part in parts if (match := _ADAPTER.search(part.text))]
     template = (resource_folder("userscripts") / "template.user.js").read_text(encoding="utf-8")
     return (
-        re.sub(r"^(.*)__MATCH__\n", lambda line: "".join(f"{line[1]}https://{host}/*\n" for host in hosts), template, flags=re.M)
+        _MATCH.sub(lambda line: "".join(f"{line[1]}https://{host}/*\n" for host in hosts), template)
         .replace("__NAME__", f"{library.capitalize()} Bookmark Sync")
         .replace("__FILE__", script)
         .replace("__LIBRARY__", library)
-        .replace("__PARTS__", "\n".join(part.text for part in parts))
+        .replace("__PARTS__", "".join(_compact(part.text) for part in parts))
     )
 
 
@@ -85,7 +93,13 @@ def _parts(folder: Path, pattern: str, library: str) -> Iterator[Part]:
 
 
 def _css_constant(name: str, text: str) -> str:
-    """`const PANEL_CSS = …`, as it was written: a person reads the script that they install."""
+    """`const PANEL_CSS = …`. Raises ValueError for a text that would end the constant."""
     if "`" in text or "${" in text:
         raise ValueError(f"{name}.css holds what would end its constant")
-    return f"const {name.upper()}_CSS = String.raw`\n{text}`;\n"
+    return f"const {name.upper()}_CSS = String.raw`\n{_CSS_COMMENT.sub('', text)}`;\n"
+
+
+def _compact(text: str) -> str:
+    """`text` without comment lines, blank lines and indentation, a quarter of its length: no text of a script begins a
+    line with `//` or `/**`, and none minds the white space."""
+    return re.sub(r"^\s+", "", _COMMENT.sub("", text), flags=re.MULTILINE)

@@ -23,4 +23,5 @@ const API_TOKEN = "__API_TOKEN__";
 const LIBRARY = "__LIBRARY__";
 
 __PARTS__
+boot();
 })();

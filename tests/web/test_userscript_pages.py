@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bookmark_appliance.credentials import derive_credential
-from bookmark_appliance.web.userscript_pages import MANGA, NOVEL, SCRIPTS
+from bookmark_appliance.script_assembly import MANGA, NOVEL, SCRIPTS
 from tests.web.conftest import Web
 from tests.web.reading import HTMX, Desk, two_desks
 
