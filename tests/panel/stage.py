@@ -12,6 +12,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, CDPSession, Locator, Page, Route
 
+from bookmark_appliance.chapter import HIGHEST_CHAPTER
 from bookmark_appliance.lanes.sites import SITES
 from tests.seed_library import drawn_cover
 from tests.serving_process import ROOT
@@ -37,7 +38,7 @@ _SITES = {
 _MOUNT = """
   globalThis.pressed = [];
   globalThis.panel = createPanel({
-    library: %(library)s, webBase: %(web)s, apiBase: %(api)s, sites: %(sites)s,
+    library: %(library)s, webBase: %(web)s, sites: %(sites)s,
     place: {
       load: () => JSON.parse(localStorage.getItem("place")),
       save: (place) => localStorage.setItem("place", JSON.stringify(place)),
@@ -181,10 +182,11 @@ def set_stage(browser: Browser, html: str = PLAIN, library: str = "manga", heade
 def mount(page: Page, library: str = "manga") -> IsolatedWorld:
     """Put the panel into a page that is there."""
     world = IsolatedWorld(page)
-    given = {"library": library, "web": WEB, "api": API, "sites": _SITES[library]}
+    given = {"library": library, "web": WEB, "sites": _SITES[library]}
     mounted = _MOUNT % {name: json.dumps(value) for name, value in given.items()}
+    figures = f"const HIGHEST_CHAPTER = {HIGHEST_CHAPTER};"
     css = f"const PANEL_CSS = {json.dumps((PARTS / 'panel.css').read_text())};"
-    world.run(f"(() => {{ 'use strict';\n{css}\n{(PARTS / 'panel.js').read_text()}\n{mounted} }})()")
+    world.run(f"(() => {{ 'use strict';\n{figures}{css}\n{(PARTS / 'panel.js').read_text()}\n{mounted} }})()")
     return world
 
 

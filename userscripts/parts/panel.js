@@ -41,16 +41,13 @@ const panelRules = {
     return [row.last_chapter_url, row.series_url].find(own) ?? "";
   },
 
-  // COV-026: an address of ours in its small rendition, or none.
-  cover: (row, apiBase) => (row.cover?.startsWith(`${apiBase}/covers/`) ? `${row.cover}?w=240` : ""),
-
   monogram: (title) => (String(title).match(/[\p{L}\p{N}]/u)?.[0] ?? "?").toUpperCase(),
 
   // The number that a field holds, a decimal comma being as good as a point; null when it is no chapter.
   chapter(text) {
     const digits = text.trim().replace(",", ".");
     const number = /^\d{1,6}(\.\d{1,18})?\.?$/.test(digits) ? Number(digits) : Infinity;
-    return number <= 100_000 ? number : null;
+    return number <= HIGHEST_CHAPTER ? number : null;
   },
 
   age(ms) {
@@ -93,14 +90,13 @@ const panelRules = {
 // `sites` are {site, host} of this Library. `place` keeps where the tab stands on this Site: load() gives what save() was
 // last given, or null. Each of `actions` may return a promise: bookmark(), override(key, number), favorite(key, bool),
 // status(key, bucket), remove(key), retry(), opened().
-function createPanel({ library, webBase, apiBase, sites, actions, place }) {
-  let state = { page: null, rows: [], sync: { state: "saved", waiting: 0, oldestAt: 0, unstored: false, notice: "" }, online: true };
+function createPanel({ library, webBase, sites, actions, place }) {
+  let state = { page: null, rows: [], sync: {}, online: true };
   let isOpen = false;
   let tab = "all";
   let limit = FIRST_ROWS;
   let drawer = { view: null, form: "" }; // the row that shows what can be done, and the form that is open in it
-  let pending = 0;
-  let clock = 0;
+  let clock;
   const label = panelRules.labels[library];
 
   // Elements. Text becomes text nodes and attributes are set one by one: there is no markup to get into.
@@ -123,7 +119,7 @@ function createPanel({ library, webBase, apiBase, sites, actions, place }) {
 
   const host = document.createElement("bookmark-panel");
   const shadow = host.attachShadow({ mode: "open" });
-  const fab = button("toggle", { id: "fab", "aria-expanded": "false", "aria-controls": "panel" }, node("span", { id: "hit" }));
+  const fab = button("toggle", { id: "fab", "aria-expanded": "false" }, node("span", { id: "hit" }));
   const veil = node("div", { id: "veil", "data-do": "close" });
   const sync = node("p", { class: "sync", role: "status" });
   const notices = node("div", { class: "notices", role: "status" });
@@ -190,7 +186,7 @@ function createPanel({ library, webBase, apiBase, sites, actions, place }) {
       say(finished, row.finished ? "Finished" : "");
       set(more, "aria-label", `Change ${title}`);
       set(more, "aria-expanded", Boolean(shown));
-      const source = panelRules.cover(row, apiBase);
+      const source = row.cover && `${row.cover}?w=240`;
       const picture = `${source}\n${panelRules.monogram(row.title)}`;
       if (where === "list" && pictured !== picture) cover.replaceChildren(pictureOf(source, row.title));
       pictured = picture;
@@ -405,17 +401,13 @@ function createPanel({ library, webBase, apiBase, sites, actions, place }) {
   }
 
   // What goes wrong is told through the state.
-  async function perform(action) {
-    pending += 1;
-    set(panel, "aria-busy", "true");
+  const perform = async (action) => {
     try {
       await action();
     } catch {
-      // The state says so.
+      // It is there to be rendered.
     }
-    pending -= 1;
-    if (!pending) set(panel, "aria-busy", false);
-  }
+  };
 
   const does = {
     toggle: () => (isOpen ? close() : open()),
@@ -580,18 +572,7 @@ function watchTab(fab, root, host, place) {
   fab.addEventListener("pointercancel", finish);
   fab.addEventListener("contextmenu", (event) => event.preventDefault()); // of a long press
 
-  // The same by keyboard.
-  fab.addEventListener("keydown", (event) => {
-    spent = false; // of a swipe no click came
-    const { height, left, top } = fab.getBoundingClientRect();
-    const step = { ArrowUp: -0.05, ArrowDown: 0.05 }[event.key] ?? 0;
-    if (!step && event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
-    event.preventDefault();
-    const x = step ? left : event.key === "ArrowLeft" ? 0 : innerWidth;
-    const there = placeAt({ clientX: x, clientY: top + height / 2 + step * innerHeight });
-    put(there);
-    place.save(there);
-  });
+  fab.addEventListener("keydown", () => (spent = false)); // a swipe ends without a click
 
   return { spent: () => spent && !(spent = false) };
 }
