@@ -45,6 +45,9 @@ _COMMENT: Final = re.compile(r"^[ ]*(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/)\n", re.MU
 
 _CSS_COMMENT: Final = re.compile(r"/\*(?:[^*]|\*(?!/))*\*/")
 
+_CSS_SPACE: Final = re.compile(r"\s*([{};,])\s*|(?<=[a-z0-9])(:) ")
+"""What a style sheet without strings is the same without."""
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -96,7 +99,8 @@ def _css_constant(name: str, text: str) -> str:
     """`const PANEL_CSS = …`. Raises ValueError for a text that would end the constant."""
     if "`" in text or "${" in text:
         raise ValueError(f"{name}.css holds what would end its constant")
-    return f"const {name.upper()}_CSS = String.raw`\n{_CSS_COMMENT.sub('', text)}`;\n"
+    dense = _CSS_SPACE.sub(r"\1\2", _CSS_COMMENT.sub("", text)).replace("}", "}\n")
+    return f"const {name.upper()}_CSS = String.raw`\n{dense}`;\n"
 
 
 def _compact(text: str) -> str:

@@ -12,6 +12,7 @@ function start(env) {
     library: LIBRARY,
     webBase: WEB_BASE,
     sites: ADAPTERS.map(({ site, host }) => ({ site, host })),
+    place: createPlace(env.storage),
     actions: createActions({ queue, now, held: (key) => store.rows().has(key), pageNow: () => visit.page }),
   });
   let visit = { address: "", page: OTHER, stopReading() {} };

@@ -98,3 +98,18 @@ function timesOf(value) {
 function timeOf(value) {
   return value === true ? 1 : Number.isSafeInteger(value) && value > 0 ? value : 0;
 }
+
+/** Where the panel's tab stands on this Site. Nothing waits for it: what can't be kept is forgotten. */
+function createPlace(storage) {
+  const attempt = (work) => {
+    try {
+      return work();
+    } catch {
+      return null;
+    }
+  };
+  return {
+    load: () => attempt(() => parseJson(storage.getItem(`${PREFIX}place`))),
+    save: (place) => attempt(() => storage.setItem(`${PREFIX}place`, JSON.stringify(place))),
+  };
+}
