@@ -43,6 +43,8 @@ _MATCH: Final = re.compile(r"^(.*)__MATCH__\n", re.MULTILINE)
 
 _COMMENT: Final = re.compile(r"^[ ]*(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/)\n", re.MULTILINE)
 
+_END_COMMENT: Final = re.compile(r"(?<=[;{,()}]) // .*$", re.MULTILINE)
+
 _CSS_COMMENT: Final = re.compile(r"/\*(?:[^*]|\*(?!/))*\*/")
 
 _CSS_SPACE: Final = re.compile(r"\s*([{};,])\s*|(?<=[a-z0-9])(:) ")
@@ -104,6 +106,6 @@ def _css_constant(name: str, text: str) -> str:
 
 
 def _compact(text: str) -> str:
-    """`text` without comment lines, blank lines and indentation, a quarter of its length: no text of a script begins a
-    line with `//` or `/**`, and none minds the white space."""
-    return re.sub(r"^\s+", "", _COMMENT.sub("", text), flags=re.MULTILINE)
+    """`text` without comments, blank lines and indentation, a quarter of its length: no text of a script holds what looks
+    like a comment, and none minds the white space."""
+    return re.sub(r"^\s+", "", _END_COMMENT.sub("", _COMMENT.sub("", text)), flags=re.MULTILINE)

@@ -77,7 +77,9 @@ def row(title: str, read: float = 12, latest: float | None = None, site: str = "
 
 
 def many_rows(number: int) -> list[Row]:
-    return [row(f"Series number {i}", read=i % 90, latest=i % 91, cover=f"{API}/covers/{i:064x}") for i in range(number)]
+    return [
+        row(f"Series number {i}", read=i % 90, latest=i % 91, cover=f"{API}/covers/{i:064x}") for i in range(number)
+    ]
 
 
 def state(rows: Sequence[Row] = (), page: Any = None, online: bool = True, **sync: Any) -> State:
@@ -168,7 +170,9 @@ class Stage:
         )
 
 
-def set_stage(browser: Browser, html: str = PLAIN, library: str = "manga", headers: Any = None, **options: Any) -> Stage:
+def set_stage(
+    browser: Browser, html: str = PLAIN, library: str = "manga", headers: Any = None, **options: Any
+) -> Stage:
     """A page of asura's with this content, in a context of its own, and the panel in it."""
     context = browser.new_context(**{"color_scheme": "dark", "reduced_motion": "reduce", **DESK, **options})
     context.set_default_timeout(PATIENCE)

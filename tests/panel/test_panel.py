@@ -32,7 +32,11 @@ def test_lists_and_what_a_row_says(stage: Setting) -> None:
     shown = stage()
     shown.open(state(ROWS))
     assert names(shown) == ["Brass Garden", "Salt Road", "Moth Year"]
-    assert shown.find(".list .chapters").all_inner_texts() == ["Chapter 12\nNew 14", "Chapter 3.5\nof 3.5", "Chapter 40"]
+    assert shown.find(".list .chapters").all_inner_texts() == [
+        "Chapter 12\nNew 14",
+        "Chapter 3.5\nof 3.5",
+        "Chapter 40",
+    ]
     assert shown.find(".list .heat .name").all_inner_texts() == ["Brass Garden"]
     assert shown.find(".finished:not(:empty)").all_inner_texts() == ["Finished"]
     assert shown.find(".count").all_inner_texts() == ["3", "1", "1"]
@@ -40,7 +44,9 @@ def test_lists_and_what_a_row_says(stage: Setting) -> None:
     assert links[0] == [BRASS["last_chapter_url"], "", "noopener noreferrer"]
     assert links[1] == [SALT["last_chapter_url"], "_blank", "noopener noreferrer"]
     for tab, expected in (("Favourites", ["Salt Road"]), ("Archived", ["Tidewatch"])):
-        shown.find(".tabs button", ).filter(has_text=tab).click()
+        shown.find(
+            ".tabs button",
+        ).filter(has_text=tab).click()
         assert names(shown) == expected
         assert shown.find(".tabs [aria-current]").inner_text().startswith(tab)
     chips = shown.find(".chips a").evaluate_all("all => all.map(one => [one.textContent, one.href])")
@@ -59,7 +65,11 @@ def test_an_empty_list_says_what_will_be_there(stage: Setting) -> None:
     shown = stage(library="novel")
     shown.open(state())
     assert shown.find("h1").inner_text() == "Novels"
-    for tab, words in (("All", "Nothing to read"), ("Favourites", "No favourites"), ("Archived", "Nothing is archived")):
+    for tab, words in (
+        ("All", "Nothing to read"),
+        ("Favourites", "No favourites"),
+        ("Archived", "Nothing is archived"),
+    ):
         shown.find(".tabs button").filter(has_text=tab).click()
         assert words in shown.find(".empty h2").inner_text()
 
@@ -296,7 +306,9 @@ def test_1500_rows_stay_smooth(stage: Setting) -> None:
         })()"""
     )
     whole = min(shown.world.run(cost % render) for _ in range(5))
-    print(f"first {first:.0f} ms, open {opening:.0f} ms, again {again:.0f} ms, a frame of scrolling {scrolling:.0f} ms, all again {whole:.0f} ms")
+    print(
+        f"first {first:.0f} ms, open {opening:.0f} ms, again {again:.0f} ms, a frame of scrolling {scrolling:.0f} ms, all again {whole:.0f} ms"
+    )
     assert opening < 150
     assert again < 60
     assert scrolling < 150
@@ -342,4 +354,6 @@ def test_motion_stops_where_the_system_asks(stage: Setting) -> None:
     shown = stage(reduced_motion="reduce")
     shown.open(state(ROWS))
     assert shown.page.evaluate("document.getAnimations().length") == 0
-    assert shown.find("#panel, #fab").evaluate_all("all => all.map(one => getComputedStyle(one).transitionDuration)") == ["0s", "0s"]
+    assert shown.find("#panel, #fab").evaluate_all(
+        "all => all.map(one => getComputedStyle(one).transitionDuration)"
+    ) == ["0s", "0s"]

@@ -19,7 +19,11 @@ export class Browser {
     this.navigationEvents = new EventTarget();
     this.location = new URL(address);
     this.document = this.show(content);
-    this.parts = load([...LOGIC], { fetch: undefined }, library);
+    const setInterval = (work, every) => {
+      const again = () => (this.later(again, every), work());
+      this.later(again, every);
+    };
+    this.parts = load(LOGIC, { setTimeout: (...call) => this.later(...call), clearTimeout: (id) => this.timers.delete(id), setInterval }, library);
   }
 
   /** Other content in the same document. */
@@ -62,12 +66,6 @@ export class Browser {
       fetch: (address, options) => this.fetch(String(address), options),
       parseHtml: (html) => page(JSON.parse(html)),
       now: () => this.time,
-      setTimeout: (work, delay) => this.later(work, delay),
-      clearTimeout: (id) => this.timers.delete(id),
-      setInterval: (work, every) => {
-        const again = () => (this.later(again, every), work());
-        this.later(again, every);
-      },
       createPanel: (given) => {
         this.panel = given;
         return { render: (state) => this.states.push(state) };

@@ -365,7 +365,7 @@ describe("storage (USR-019, USR-014)", () => {
     storage.setItem("mangabm:queue", JSON.stringify([{ key: KEY, op: "put", sendStatus: true, manual: false, attempts: 3 }]));
     storage.setItem("mangabm:lastchecked", JSON.stringify({ [KEY]: 4 }));
     storage.setItem("bmgr:manga:lastchecked", JSON.stringify({ [KEY]: 5 }));
-    load(["config", "manga/migration"], { localStorage: storage });
+    load(["config", "pages", "manga/migration"], { localStorage: storage });
     const it = device({ api: new Server().api(), storage });
     assert.equal(it.row(KEY).title, "Old");
     assert.deepEqual(it.marker(KEY), { key: KEY, op: "put", sendStatus: 1, manual: 0, attempts: 3 });

@@ -29,11 +29,3 @@ function createApi(fetch) {
     remove: (key) => ask("DELETE", `/bookmarks/${encodeURIComponent(key)}`),
   };
 }
-
-function parseJson(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}

@@ -19,7 +19,7 @@ function start(env) {
   let rendering = 0;
 
   function render() {
-    rendering ||= env.setTimeout(() => {
+    rendering ||= setTimeout(() => {
       rendering = 0;
       panel.render({
         page: visit.page.type === "other" ? null : visit.page,
@@ -104,7 +104,7 @@ function createActions({ queue, held, now, pageNow }) {
       await queue.save(page.key, (row) => bookmarked(row, page, now()), { manual });
     },
     async override(key, number) {
-      if (!(number >= 0 && number <= HIGHEST_CHAPTER)) return;
+      if (!isChapterNumber(number)) return;
       const page = pageNow();
       await queue.save(key, (row) => {
         const base = row ?? (page.key === key ? bookmarked(undefined, page, now()) : null);
@@ -123,24 +123,13 @@ function boot() {
   const begin = () => start({
     window,
     document,
-    storage: localStorageOf(window),
+    storage: attempt(() => window.localStorage),
     locks: window.navigator.locks,
     fetch: (...request) => window.fetch(...request),
     parseHtml: (html) => new DOMParser().parseFromString(html, "text/html"),
     now: () => Date.now(),
-    setTimeout: (...call) => window.setTimeout(...call),
-    clearTimeout: (id) => window.clearTimeout(id),
-    setInterval: (...call) => window.setInterval(...call),
     createPanel,
   });
   if (document.body) begin();
   else document.addEventListener("DOMContentLoaded", begin, { once: true });
-}
-
-function localStorageOf(window) {
-  try {
-    return window.localStorage;
-  } catch {
-    return null;
-  }
 }

@@ -9,7 +9,7 @@ const LOOK_MS = 1000;
 
 /** Call `entered(isFresh)` for each page once it has settled, and `left()` as soon as its address is another. Called again
  *  for a title that comes late. Not fresh: title and headings are those of the page before, and may be its own or not. */
-function watchNavigation({ window, document, setTimeout, clearTimeout, setInterval, now }, { entered, left }) {
+function watchNavigation({ window, document, now }, { entered, left }) {
   let address = addressOf(window.location);
   let shown = signature(document); // at the last call of `entered`
   let settling = 0;

@@ -10,10 +10,10 @@ const OTHER = Object.freeze({ type: "other" });
 // What the first or last part of a title, or the heading, says of itself when the page is not the one that was asked for.
 const MISSING = new RegExp(
   "^(?:" + [
-    String.raw`(?:error\s*)?(?:403|404|410|429|50[0-4])(?:\s*[:.!]?\s*(?:error|forbidden|gone|(?:page |chapter )?not found|bad gateway|internal server error|service unavailable|too many requests))?`,
-    String.raw`(?:oops\W*)?not found`,
-    String.raw`(?:oops\W*)?(?:(?:this|the|that) )?(?:page|chapter|series|novel|manga|comic|content) (?:you (?:are|were) looking for )?(?:(?:is|was|has been|can(?:no|')t be|could(?: not|n't) be) )?(?:not found|found|missing|locked|unavailable|removed|not available|no longer available|does(?: not|n't) exist)`,
-    String.raw`(?:premium|locked|early access) chapter`,
+    String.raw`(?:error\s*)?(?:40[34]|410|429|50[0-4])(?:\s*[:.!]?\s*(?:error|forbidden|gone|(?:page |chapter )?not found|bad gateway|internal server error|service unavailable|too many requests))?`,
+    String.raw`(?:oops\W*)?(?:(?:(?:this|the) )?(?:page|chapter|series|novel|manga|comic) )?(?:(?:is|was|can(?:no|')t be|could not be) )?(?:not found|does(?: not|n't) exist)`,
+    "(?:this|the) (?:page|chapter|series) (?:is|was|has been) (?:missing|locked|unavailable|removed|(?:not|no longer) available)",
+    "(?:premium|locked) chapter",
     "just a moment", "attention required", "access denied", "security check",
   ].join("|") + String.raw`)[.!\u2026]*$`, "i");
 
@@ -73,13 +73,22 @@ function oneLine(text) {
   return String(text ?? "").slice(0, 4000).replace(/\s+/g, " ").trim().slice(0, 500);
 }
 
+/** What `work` gives, or `otherwise` where it throws. */
+function attempt(work, otherwise = null) {
+  try {
+    return work();
+  } catch {
+    return otherwise;
+  }
+}
+
+function parseJson(text) {
+  return attempt(() => JSON.parse(text));
+}
+
 /** The URL of an address, or null for what is none. */
 function parseAddress(address, base) {
-  try {
-    return typeof address === "string" && address ? new URL(address, base) : null;
-  } catch {
-    return null;
-  }
+  return address && typeof address === "string" ? attempt(() => new URL(address, base)) : null;
 }
 
 function saysMissing(document) {

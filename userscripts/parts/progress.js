@@ -5,7 +5,7 @@ function rowOf(value) {
   const key = value?.key;
   if (typeof key !== "string" || key.length > 600 || !/^[a-z]+:./s.test(key)) return null;
   const text = (name, most) => (typeof value[name] === "string" ? value[name].slice(0, most) : "");
-  const number = (name, otherwise) => (value[name] >= 0 && value[name] <= HIGHEST_CHAPTER && typeof value[name] === "number" ? value[name] : otherwise);
+  const number = (name, otherwise) => (isChapterNumber(value[name]) ? value[name] : otherwise);
   const address = (name) => (/^https?:\/\//i.test(text(name, 2048)) ? text(name, 2048) : "");
   const cover = text("cover", 2048);
   const row = {
@@ -29,6 +29,10 @@ function rowOf(value) {
   // Ours alone, until the server has it: else a device that was away would undo what another one has starred.
   if (value.favorite_unsent === true) row.favorite_unsent = true;
   return row;
+}
+
+function isChapterNumber(value) {
+  return typeof value === "number" && value >= 0 && value <= HIGHEST_CHAPTER;
 }
 
 /** As the server lists them (API-017). */

@@ -2,7 +2,7 @@
 
 /** Call `done` once, when the page has been visible for READ_MS altogether or a person has scrolled it; gives a function
  *  that ends the waiting. A page's own scrolling follows no wheel, touch or key. */
-function whenRead({ document, setTimeout, clearTimeout, now }, done) {
+function whenRead({ document, now }, done) {
   let timer = 0;
   let since = 0;
   let seen = 0;

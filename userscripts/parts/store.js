@@ -10,12 +10,7 @@ function createStore(storage, site) {
   let elsewhere = new Map();
 
   function read(name, shape) {
-    let text = kept.get(name);
-    try {
-      text ??= storage.getItem(PREFIX + name);
-    } catch {
-      // no storage at all: as if it were empty
-    }
+    const text = kept.get(name) ?? attempt(() => storage.getItem(PREFIX + name));
     if (!parsed.has(name) || parsed.get(name)[0] !== text) parsed.set(name, [text, shape(parseJson(text ?? ""))]);
     return parsed.get(name)[1];
   }
@@ -28,21 +23,12 @@ function createStore(storage, site) {
     lost.delete(name);
     if (put(name, text)) return;
     kept.set(name, text);
-    try {
-      storage.removeItem(PREFIX + name); // an older state must not be sent for a newer one
-    } catch {
-      // nor is there anything to remove
-    }
+    attempt(() => storage.removeItem(PREFIX + name)); // an older state must not be sent for a newer one
     if (!put(name, JSON.stringify(needful))) lost.add(name);
   }
 
   function put(name, text) {
-    try {
-      storage.setItem(PREFIX + name, text);
-      return true;
-    } catch {
-      return false;
-    }
+    return attempt(() => (storage.setItem(PREFIX + name, text), true), false);
   }
 
   /** key -> {at, marker}, the oldest first. */
@@ -101,13 +87,6 @@ function timeOf(value) {
 
 /** Where the panel's tab stands on this Site. Nothing waits for it: what can't be kept is forgotten. */
 function createPlace(storage) {
-  const attempt = (work) => {
-    try {
-      return work();
-    } catch {
-      return null;
-    }
-  };
   return {
     load: () => attempt(() => parseJson(storage.getItem(`${PREFIX}place`))),
     save: (place) => attempt(() => storage.setItem(`${PREFIX}place`, JSON.stringify(place))),

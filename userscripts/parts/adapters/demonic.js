@@ -29,10 +29,6 @@ addAdapter({
   },
 
   slug(encoded = "") {
-    try {
-      return decodeURIComponent(encoded);
-    } catch {
-      return "";
-    }
+    return attempt(() => decodeURIComponent(encoded), "");
   },
 });

@@ -14,7 +14,7 @@ addAdapter({
     const [, number] = location.pathname.match(/^\/[^/]+-chapter-([^/]+)\/?$/) ?? [];
     const slug = number !== undefined && this.seriesOf(document, location);
     if (!slug) return OTHER;
-    return chapterPage(this, slug, heading.replace(/^(.*\S)\s+(?:[-–—:]\s*)?chapter\s+[0-9.]+(?:\s*[-–—:].*)?$/i, "$1"), `/novel/${slug}/`, number, location);
+    return chapterPage(this, slug, heading.replace(/^(.*[^\s:–—-])\s+(?:[-–—:]\s*)?chapter\s+[0-9.]+(?:\s*[-–—:].*)?$/i, "$1"), `/novel/${slug}/`, number, location);
   },
 
   seriesOf(document, location) {
@@ -30,12 +30,7 @@ addAdapter({
   /** The address of the second crumb of the page's JSON-LD. */
   secondCrumb(document) {
     for (const script of document.querySelectorAll('script[type="application/ld+json"]')) {
-      let data;
-      try {
-        data = JSON.parse(script.textContent);
-      } catch {
-        continue;
-      }
+      const data = parseJson(script.textContent);
       for (const node of [data, data?.["@graph"]].flat()) {
         const crumbs = node?.["@type"] === "BreadcrumbList" ? [node.itemListElement].flat() : [];
         const item = crumbs.find((crumb) => Number(crumb?.position) === 2)?.item;

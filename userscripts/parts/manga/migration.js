@@ -1,11 +1,9 @@
 // migration: the first install of the manga script stored under another prefix.
 
 for (const name of ["cache", "queue", "lastchecked"]) {
-  try {
+  attempt(() => {
     const old = localStorage.getItem(`mangabm:${name}`);
-    if (old !== null && localStorage.getItem(PREFIX + name) === null) localStorage.setItem(PREFIX + name, old);
+    if (old !== null && localStorage.getItem(PREFIX + name) === null) localStorage.setItem(PREFIX + name, old); // no room: the next time
     localStorage.removeItem(`mangabm:${name}`);
-  } catch {
-    // no room, or no storage: it is there the next time
-  }
+  });
 }
