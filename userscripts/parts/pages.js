@@ -18,16 +18,14 @@ const MISSING = new RegExp(
   ].join("|") + String.raw`)[.!\u2026]*$`, "i");
 
 function seriesPage({ site, host }, seriesId, title, path) {
-  return pageOf(site, "series", seriesId, title, `https://${host}${path}`, { chapterNum: null, chapterLabel: "" }, "");
+  const seriesUrl = `https://${host}${path}`;
+  return { type: "series", site, seriesId, key: `${site}:${seriesId}`, title, seriesUrl, ...chapterAt(""), chapterUrl: "" };
 }
 
 /** `number` is what stands where the chapter's number does. */
-function chapterPage({ site, host }, seriesId, title, path, number, location) {
-  return pageOf(site, "chapter", seriesId, title, `https://${host}${path}`, chapterAt(number), `https://${host}${location.pathname}`);
-}
-
-function pageOf(site, type, seriesId, title, seriesUrl, chapter, chapterUrl) {
-  return { type, site, seriesId, key: `${site}:${seriesId}`, title, seriesUrl, ...chapter, chapterUrl };
+function chapterPage(adapter, seriesId, title, path, number, { pathname }) {
+  const page = seriesPage(adapter, seriesId, title, path);
+  return { ...page, type: "chapter", ...chapterAt(number), chapterUrl: `https://${adapter.host}${pathname}` };
 }
 
 /** The number that `text` begins with, as the Site spells it: `10-11` is 10, `12.` is 12. */
@@ -58,11 +56,8 @@ function ownLink(host, path) {
 }
 
 function metaContent(document, property) {
-  for (const element of document.querySelectorAll(`meta[property="${property}"]`)) {
-    const content = oneLine(element.getAttribute("content"));
-    if (content) return content;
-  }
-  return "";
+  const found = [...document.querySelectorAll(`meta[property="${property}"]`)];
+  return found.map((element) => oneLine(element.getAttribute("content"))).find(Boolean) ?? "";
 }
 
 function textOf(document, selector) {

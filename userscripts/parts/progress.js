@@ -42,9 +42,7 @@ function inListOrder(rows) {
 
 /** What a chapter that was read makes of its Bookmark: never less, never another title or Series address; null: nothing. */
 function readOn(row, page, now) {
-  return page.chapterNum >= row.last_chapter_num
-    ? withProgress(row, page.chapterNum, page.chapterLabel, page.chapterUrl, now)
-    : null;
+  return page.chapterNum >= row.last_chapter_num ? atChapter(row, page, now) : null;
 }
 
 /** "+ Bookmark this": the page's word, else the cached row's. */
@@ -56,38 +54,28 @@ function bookmarked(row, page, now) {
     title: page.title || base.title || page.seriesId,
     series_url: page.seriesUrl || base.series_url,
   };
-  return page.chapterNum == null ? named : withProgress(named, page.chapterNum, page.chapterLabel, page.chapterUrl, now);
+  return page.chapterNum == null ? named : atChapter(named, page, now);
 }
 
 /** A person's own number. The address is known only where it is the page's own chapter. */
 function overridden(row, number, page, now) {
   const here = page?.key === row.key && page.type === "chapter" && (page.chapterNum ?? number) === number;
   const kept = number === row.last_chapter_num ? row.last_chapter_url : "";
-  return withProgress(row, number, `Chapter ${number}`, here ? page.chapterUrl : kept, now);
+  return atChapter(row, { chapterNum: number, chapterLabel: `Chapter ${number}`, chapterUrl: here ? page.chapterUrl : kept }, now);
 }
 
-function withProgress(row, number, label, address, now) {
-  return {
-    ...row,
-    last_chapter: label,
-    last_chapter_num: number,
-    last_chapter_url: address,
-    updated_at: number === row.last_chapter_num ? row.updated_at : Math.max(now, row.updated_at + 1),
-  };
+function atChapter(row, { chapterNum, chapterLabel, chapterUrl }, now) {
+  const updated_at = chapterNum === row.last_chapter_num ? row.updated_at : Math.max(now, row.updated_at + 1);
+  return { ...row, last_chapter: chapterLabel, last_chapter_num: chapterNum, last_chapter_url: chapterUrl, updated_at };
 }
 
 /** The body of a PUT: no cover ever, no bucket unless it changes, nothing that is the server's or a Sighting's. */
 function outgoing(row, marker) {
-  const untouched = row.last_chapter_num === 0 && row.last_chapter === ""; // chapter 0 is real
+  const { site, series_id, title, series_url, last_chapter, last_chapter_num, last_chapter_url } = row;
+  const untouched = last_chapter_num === 0 && last_chapter === ""; // chapter 0 is real
   return {
-    site: row.site,
-    series_id: row.series_id,
-    title: row.title,
-    series_url: row.series_url,
-    kind: LIBRARY,
-    last_chapter: row.last_chapter,
-    last_chapter_num: untouched ? null : row.last_chapter_num,
-    last_chapter_url: row.last_chapter_url,
+    ...{ site, series_id, title, series_url, kind: LIBRARY },
+    ...(!untouched && { last_chapter, last_chapter_num, last_chapter_url }),
     ...(row.favorite_unsent && { favorite: row.favorite }),
     ...(marker.sendStatus && { status: row.status }),
   };
@@ -96,16 +84,13 @@ function outgoing(row, marker) {
 /** The server's row with what this device has still to send laid over it. */
 function overlaid(theirs, ours, marker) {
   if (!theirs) return ours;
-  const ahead = marker.manual || ours.last_chapter_num >= theirs.last_chapter_num;
+  const { last_chapter, last_chapter_num, last_chapter_url, favorite, favorite_unsent, status } = ours;
+  const ahead = marker.manual || last_chapter_num >= theirs.last_chapter_num;
+  const updated_at = Math.max(theirs.updated_at, ours.updated_at);
   return {
     ...theirs,
-    ...(ahead && {
-      last_chapter: ours.last_chapter,
-      last_chapter_num: ours.last_chapter_num,
-      last_chapter_url: ours.last_chapter_url,
-      updated_at: Math.max(theirs.updated_at, ours.updated_at),
-    }),
-    ...(ours.favorite_unsent && { favorite: ours.favorite, favorite_unsent: true }),
-    ...(marker.sendStatus && { status: ours.status }),
+    ...(ahead && { last_chapter, last_chapter_num, last_chapter_url, updated_at }),
+    ...(favorite_unsent && { favorite, favorite_unsent }),
+    ...(marker.sendStatus && { status }),
   };
 }

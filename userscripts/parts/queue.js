@@ -27,15 +27,12 @@ function createQueue({ store, api, alone, now, changed }) {
       const row = change(rows.get(key));
       if (!row) return;
       saved = true;
-      const { at, marker } = queue.get(key) ?? {};
-      const time = Math.max(now(), (marker?.manual ?? 0) + 1, (marker?.sendStatus ?? 0) + 1);
-      const anew = marker?.op === "delete"; // the server may still hold the row that was removed here
-      const sticky = (pressed, before) => (pressed || anew ? time : before ?? 0);
+      const { at = now(), marker: before = markerOf(key, "put") } = queue.get(key) ?? {};
+      const time = Math.max(now(), before.manual + 1, before.sendStatus + 1);
+      const anew = before.op === "delete"; // the server may still hold the row that was removed here
       rows.set(key, anew ? { ...row, favorite_unsent: true } : row);
-      queue.set(key, {
-        at: at ?? time,
-        marker: { key, op: "put", sendStatus: sticky(status, marker?.sendStatus), manual: sticky(manual, marker?.manual), attempts: 0 },
-      });
+      const presses = [status || anew ? time : before.sendStatus, manual || anew ? time : before.manual];
+      queue.set(key, { at, marker: markerOf(key, "put", ...presses) });
     });
     if (saved) await drain();
   }
@@ -43,7 +40,7 @@ function createQueue({ store, api, alone, now, changed }) {
   async function remove(key) {
     await update((rows, queue) => {
       rows.delete(key);
-      queue.set(key, { at: queue.get(key)?.at ?? now(), marker: { key, op: "delete", sendStatus: 0, manual: 0, attempts: 0 } });
+      queue.set(key, { at: queue.get(key)?.at ?? now(), marker: markerOf(key, "delete") });
     });
     await drain();
   }
@@ -82,23 +79,21 @@ function createQueue({ store, api, alone, now, changed }) {
     const stored = rowOf(answer.body);
     const sent = status >= 200 && status < 300 && (!isPut || stored?.key === marker.key);
     await update((rows, queue) => {
-      const waiting = queue.get(marker.key);
-      if (waiting?.marker.op !== marker.op) return; // overtaken by its opposite
-      const { sendStatus, manual, attempts } = waiting.marker;
+      const waits = queue.get(marker.key)?.marker;
+      if (waits?.op !== marker.op) return; // overtaken by its opposite
       const current = rows.get(marker.key);
-      const asSent = sendStatus === marker.sendStatus && manual === marker.manual &&
+      const asSent = waits.sendStatus === marker.sendStatus && waits.manual === marker.manual &&
         (!isPut || !current || JSON.stringify(outgoing(current, marker)) === body);
       if (sent && asSent) {
         queue.delete(marker.key);
         if (isPut) rows.set(stored.key, stored);
       } else if (sent) {
-        const left = (press, taken) => (press === taken ? 0 : press);
-        waiting.marker = { ...waiting.marker, sendStatus: left(sendStatus, marker.sendStatus), manual: left(manual, marker.manual) };
+        for (const press of ["sendStatus", "manual"]) if (waits[press] === marker[press]) waits[press] = 0;
       } else if (status === 400 || status === 413) {
         if (asSent) queue.delete(marker.key);
         notice = `“${row?.title || marker.key}” could not be saved: ${answer.error || "the server refused it"}`;
       } else if (status !== 401 && status !== 0) {
-        waiting.marker = { ...waiting.marker, attempts: attempts + 1 };
+        waits.attempts += 1;
       }
     });
     return { sent, status };
@@ -137,9 +132,10 @@ function createQueue({ store, api, alone, now, changed }) {
 
   /** A chapter behind what this device knows: the server decides, and nothing is lost where it does not hear of it. */
   async function offer(row, page) {
-    const answer = await api.put(row.key, JSON.stringify(outgoing(withProgress(row, page.chapterNum, page.chapterLabel, page.chapterUrl, 0), {})), true);
+    const body = outgoing(atChapter(row, page, 0), {});
+    const answer = await api.put(row.key, JSON.stringify(body), true);
     hear(answer.status);
-    const stored = answer.status === 200 && rowOf(answer.body);
+    const stored = rowOf(answer.body);
     await update((rows, queue) => {
       if (stored?.key === row.key && !queue.has(row.key)) rows.set(row.key, stored);
     });
@@ -165,6 +161,10 @@ function createQueue({ store, api, alone, now, changed }) {
   }
 
   return { save, remove, offer, refresh, retry, state };
+}
+
+function markerOf(key, op, sendStatus = 0, manual = 0, attempts = 0) {
+  return { key, op, sendStatus, manual, attempts };
 }
 
 /** `alone(name, patience, work)`: the work of one tab at a time. After `patience` ms it is done all the same: the page can

@@ -67,10 +67,8 @@ function queueOf(value) {
     const key = marker?.key;
     if (!rowOf({ key }) || queue.has(key) || !["put", "delete"].includes(marker.op)) continue;
     const attempts = Number.isSafeInteger(marker.attempts) ? Math.max(0, marker.attempts) : 0;
-    queue.set(key, {
-      at: timeOf(at),
-      marker: { key, op: marker.op, sendStatus: timeOf(marker.sendStatus), manual: timeOf(marker.manual), attempts },
-    });
+    const presses = [timeOf(marker.sendStatus), timeOf(marker.manual)];
+    queue.set(key, { at: timeOf(at), marker: markerOf(key, marker.op, ...presses, attempts) });
   }
   return queue;
 }
