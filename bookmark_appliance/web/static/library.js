@@ -133,7 +133,7 @@
     }
   });
 
-  document.addEventListener("htmx:beforeSwap", ({ detail: { elt } }) => {
+  document.addEventListener("htmx:beforeSwap", ({ detail: { requestConfig: { elt } } }) => {
     const card = elt.closest(".card");
     if (!card || !card.contains(document.activeElement)) return;
     const shown = [...document.querySelectorAll("#list .card:not([hidden])")];
