@@ -408,8 +408,7 @@ async def test_a_key_is_text_and_an_address(web: Web, desk: Desk) -> None:
         )
         (card,) = (await desk.see()).find(".card")
         assert card.attributes["id"] == f"card-asura:{name}"
-        favourite = next(form for form in card.find("form") if form.find(".favourite"))
-        response = await desk.browser.ask("POST", favourite.attributes["action"], HTMX, {"favorite": "true"})
+        response = await desk.browser.ask("POST", card.one(".favourite").attributes["formaction"], HTMX, {"favorite": "true"})
         assert response.status_code == 200, name
         (row,) = await web.reader.list()
         assert (row["key"], row["favorite"]) == (f"asura:{name}", True)

@@ -103,9 +103,15 @@
       search.focus();
     });
     document.addEventListener("bmgr:refilter", refilter);
+    let settled = false; // htmx tells it of every card that came
     document.addEventListener("htmx:afterSettle", () => {
-      refilter();
-      loadRest();
+      if (settled) return;
+      settled = true;
+      queueMicrotask(() => {
+        settled = false;
+        refilter();
+        loadRest();
+      });
     });
   }
 
@@ -120,6 +126,20 @@
     document.dispatchEvent(new CustomEvent("bmgr:refilter"));
   }
 
+  // A card's buttons and its chapter form: the answer takes the card's place.
+
+  document.addEventListener("submit", (event) => {
+    const card = (event.submitter ?? event.target).closest("#list .card");
+    if (!card) return;
+    event.preventDefault();
+    const { submitter, target: form } = event;
+    const values = Object.fromEntries(new FormData(form));
+    if (submitter?.name) values[submitter.name] = submitter.value;
+    const path = submitter?.getAttribute("formaction") ?? form.getAttribute("action");
+    const request = htmx.ajax("POST", path, { source: submitter ?? form, target: card, swap: "outerHTML", values });
+    request.catch(() => {}); // told below, by htmx's own events
+  });
+
   // Requests: what was said about the last one goes, focus stays where the hand is, a failure is told where it happened.
 
   let before = null;
@@ -133,14 +153,15 @@
     }
   });
 
-  document.addEventListener("htmx:beforeSwap", ({ detail: { elt } }) => {
+  document.addEventListener("htmx:beforeSwap", ({ detail: { requestConfig } }) => {
+    const { elt } = requestConfig;
     const card = elt.closest(".card");
     if (!card || !card.contains(document.activeElement)) return;
     const shown = [...document.querySelectorAll("#list .card:not([hidden])")];
     const place = shown.indexOf(card);
     before = {
       card: card.id,
-      control: elt.matches(".chapter-form") ? ".pencil" : ".favourite",
+      control: elt.closest(".chapter-form") ? ".pencil" : ".favourite",
       neighbour: (shown[place + 1] ?? shown[place - 1])?.id,
     };
   });
