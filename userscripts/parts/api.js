@@ -8,7 +8,6 @@ function createApi(fetch) {
         method,
         body,
         headers: { Authorization: `Bearer ${API_TOKEN}`, ...(body && { "Content-Type": "application/json" }) },
-        mode: "cors",
         credentials: "omit",
         cache: method === "GET" ? "no-cache" : "no-store", // the browser asks with the list's ETag by itself
         redirect: "error",

@@ -15,7 +15,8 @@ function start(env) {
     place: createPlace(env.storage),
     actions: createActions({ queue, now, held: (key) => store.rows().has(key), pageNow: () => visit.page }),
   });
-  let visit = { address: "", page: OTHER, stopReading() {} };
+  const nowhere = { address: "", page: OTHER, stopReading() {} };
+  let visit = nowhere;
   let rendering = 0;
 
   function render() {
@@ -32,7 +33,7 @@ function start(env) {
 
   function left() {
     visit.stopReading();
-    visit = { address: "", page: OTHER, stopReading() {} };
+    visit = nowhere;
     render();
   }
 
@@ -41,7 +42,7 @@ function start(env) {
     const isNew = address !== visit.address;
     if (isNew) {
       visit.stopReading();
-      visit = { address, isFresh, page: OTHER, isWatched: false, listed: queue.refresh(), stopReading() {} };
+      visit = { ...nowhere, address, listed: queue.refresh() };
       arrive(visit);
     }
     visit.isFresh = isFresh;

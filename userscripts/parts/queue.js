@@ -150,7 +150,7 @@ function createQueue({ store, api, alone, now, changed }) {
 
   function state() {
     const waiting = pending();
-    const givenUp = waiting.filter(({ marker }) => marker.attempts >= MAX_ATTEMPTS).length;
+    const givenUp = waiting.some(({ marker }) => marker.attempts >= MAX_ATTEMPTS);
     return {
       state: signedOut ? "signed-out" : waiting.length ? "waiting" : "saved",
       waiting: waiting.length,
