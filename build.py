@@ -27,6 +27,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bookmark_appliance import __version__
+from bookmark_appliance.script_assembly import SCRIPTS, assemble
 from bookmark_appliance.zipapp_main import BUILD_INFO, this_machine
 
 ROOT = Path(__file__).resolve().parent
@@ -95,6 +96,8 @@ def build() -> None:
         libraries = product_libraries(python)
         application = own_package(python, libraries)
         pack(python, libraries, application)
+        for script in SCRIPTS:  # for who wants to read what Readers install
+            (TARGET.parent / script).write_text(assemble(script), encoding="utf-8")
         stamp.write_text(wanted)
         size = TARGET.stat().st_size / 1_000_000
         print(f"wrote {TARGET.relative_to(ROOT)}, {size:.1f} MB, in {time.monotonic() - started:.0f} s")
