@@ -28,8 +28,17 @@
     within.querySelectorAll(".panel.open").forEach((panel) => setOpen(panel, false));
   }
 
+  function makeChapterForm(pencil) {
+    const form = byId("chapter-form").content.firstElementChild.cloneNode(true);
+    form.id = decodeURIComponent(pencil.hash.slice(1));
+    form.setAttribute("action", pencil.dataset.action);
+    form.elements.chapter.value = pencil.dataset.chapter;
+    pencil.closest(".acts").after(form);
+    return form;
+  }
+
   function toggle(link) {
-    const panel = target(link);
+    const panel = target(link) ?? makeChapterForm(link);
     const open = !panel.classList.contains("open");
     closePanels(scope(link));
     setOpen(panel, open);
