@@ -145,7 +145,8 @@
     const values = Object.fromEntries(new FormData(form));
     if (submitter?.name) values[submitter.name] = submitter.value;
     const path = submitter?.getAttribute("formaction") ?? form.getAttribute("action");
-    htmx.ajax("POST", path, { source: submitter ?? form, target: card, swap: "outerHTML", values });
+    // A failure is told by its event.
+    htmx.ajax("POST", path, { source: submitter ?? form, target: card, swap: "outerHTML", values }).catch(() => {});
   });
 
   // Requests: what was said about the last one goes, focus stays where the hand is, a failure is told where it happened.
