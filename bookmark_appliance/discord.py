@@ -79,6 +79,7 @@ class Discord:
 
     def __init__(self, settings: DiscordSettings) -> None:
         self._settings = settings
+        self.redirect_uri = settings.redirect_uri
         self._tls = httpx.create_ssl_context(trust_env=False)
 
     def authorize_address(self, state: Secret) -> str:

@@ -63,7 +63,7 @@ def create_app(context: WebContext) -> Quart:
     static.serve(app, "/sw.js", "sw.js")
     pages = Pages(context, static)
     gate = Gate(context, pages)
-    SignIn(context, pages, gate).register(app)
+    SignIn(context, pages).register(app)
     JsonApi(context).register(app)
     LibraryPages(context, pages, gate).register(app)
     UserscriptPages(context, gate).register(app)

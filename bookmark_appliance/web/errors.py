@@ -3,13 +3,15 @@ everything else that text alone."""
 
 import logging
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import msgspec
 from quart import Quart, request
 from quart_trio.wrappers import TrioResponse
 from werkzeug.exceptions import HTTPException
 
-from bookmark_appliance.database import DatabaseUnavailable
+from bookmark_appliance.database import DATABASE_ERRORS, DatabaseUnavailable
 
 RETRY_SECONDS = 5
 """What a client is told to wait when the database can't be reached."""
@@ -26,6 +28,17 @@ class ApiError(Exception):
         super().__init__(message)
         self.status = status
         self.message = message
+
+
+@contextmanager
+def hide_rows(what: str) -> Iterator[None]:
+    """Answer 500 for `what` can't be stored, and log the kind of error alone: the server's text shows the row, and with
+    it a session's id and whose it is (SES-024)."""
+    try:
+        yield
+    except DATABASE_ERRORS as error:
+        _logger.error("%s could not be written: %s", what, type(error).__name__)
+        raise ApiError(500, "internal error") from None
 
 
 def is_page(path: str) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence, Set
 from typing import Final
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 from quart import Quart, request
 from quart.wrappers import Response
@@ -109,8 +109,3 @@ async def read_form() -> dict[str, str]:
         )
     except ValueError:
         raise ApiError(400, "the form could not be read") from None
-
-
-def is_at_host(base_url: str, host: str) -> bool:
-    """Whether the `Host` line names the host of `base_url`."""
-    return urlsplit(base_url).netloc == host.lower()

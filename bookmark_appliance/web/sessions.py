@@ -18,7 +18,8 @@ from bookmark_appliance.web.pages import Pages
 
 COOKIE: Final = "bmgr_session"
 
-_ID: Final = re.compile(r"[0-9a-f]{64}")
+TOKEN: Final = re.compile(r"[0-9a-f]{64}")
+"""A session's id, an OAuth state, a sign-in link: 32 random bytes."""
 
 Handler = Callable[..., Awaitable[Response]]
 
@@ -80,7 +81,7 @@ class Gate:
 def session_of(request: Request) -> str | None:
     """The session id that the request carries; None for what is none, which the database need not see."""
     value = request.cookies.get(COOKIE, "")
-    return value if _ID.fullmatch(value) else None
+    return value if TOKEN.fullmatch(value) else None
 
 
 async def begin_session(context: WebContext, connection: TrioConnection, request: Request, reader_id: int) -> str:

@@ -244,12 +244,15 @@ async def test_a_link_is_followed_by_one_of_many(web: Web, client: httpx.AsyncCl
     assert sorted(statuses) == [303, 400, 400, 400, 400]
 
 
-async def test_a_failing_store_leaves_the_link_as_it_was(web: Web, client: httpx.AsyncClient) -> None:
-    """SES-027: consumed by the session that it gives, and by nothing else."""
+async def test_a_failing_store_leaves_the_link_as_it_was(
+    web: Web, client: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    """SES-027: consumed by the session that it gives, and by nothing else; the log shows no row."""
     target = await link(web)
     await web.sql("ALTER TABLE sessions ADD CONSTRAINT never CHECK (id = '')")
     assert (await Browser(client).get(target)).status_code == 500
     await web.sql("ALTER TABLE sessions DROP CONSTRAINT never")
+    assert "Failing row" not in caplog.text
     assert (await Browser(client).get(target)).status_code == 303
 
 

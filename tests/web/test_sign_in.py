@@ -1,6 +1,7 @@
 """Signing in with Discord, through the real application and a stand-in for Discord, over real sockets."""
 
 import hashlib
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,7 +16,7 @@ from bookmark_appliance.credentials import credential_hash, derive_credential
 from bookmark_appliance.discord import DiscordSettings
 from bookmark_appliance.secret import Secret
 from bookmark_appliance.store.sign_in import MOST_CLIENTS, MOST_LIVE, add_state, lock_failures, write_failures
-from bookmark_appliance.web import sign_in
+from bookmark_appliance.web import discord_sign_in as sign_in
 from bookmark_appliance.web.app import create_app
 from bookmark_appliance.web.context import WebContext
 from tests.discord_stand_in import (
@@ -496,8 +497,11 @@ async def test_leaving_the_guild_ends_no_session(signing_in: SigningIn) -> None:
     assert not is_sign_in_page(await browser.get("/"))
 
 
-async def test_a_store_that_fails_is_ours_to_answer_for(signing_in: SigningIn) -> None:
-    """SES-013, SES-023: 500 in plain text, neither Reader nor session, and no failure of the client's."""
+async def test_a_store_that_fails_is_ours_to_answer_for(
+    signing_in: SigningIn, caplog: pytest.LogCaptureFixture
+) -> None:
+    """SES-013, SES-023, SES-024: 500 in plain text, neither Reader nor session, no failure counted; the server's
+    error shows the row, and the log does not."""
     web = signing_in.web
     await web.sql("ALTER TABLE sessions ADD CONSTRAINT never CHECK (id = '')")
     await signing_in.fail(signing_in.browser())
@@ -506,6 +510,8 @@ async def test_a_store_that_fails_is_ours_to_answer_for(signing_in: SigningIn) -
     assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
     assert await web.sql("SELECT id FROM readers WHERE discord_id = %s", MEMBER) == []
     assert await signing_in.failures() == 1
+    assert "a sign-in could not be written: CheckViolation" in caplog.text
+    assert not re.search("[0-9a-f]{64}|Failing row", caplog.text)
 
 
 async def test_states_and_failures_live_through_a_restart(signing_in: SigningIn) -> None:
@@ -554,6 +560,21 @@ async def test_the_other_host_sends_on_to_the_pages(signing_in: SigningIn) -> No
     assert not cookies_of(response)
     browser.host = "192.0.2.7:8080"
     assert (await browser.get("/auth/discord")).headers["Location"].startswith(signing_in.discord.api_base)
+
+
+async def test_a_way_back_to_another_host_is_told(signing_in: SigningIn, caplog: pytest.LogCaptureFixture) -> None:
+    """CFG-011: its cookie would stay behind, so nobody could get in; the log says so when the service starts."""
+    create_app(signing_in.context)
+    assert "DISCORD_REDIRECT_URI" not in caplog.text
+    create_app(replace(signing_in.context, web_base_url="https://books.example"))
+    assert "DISCORD_REDIRECT_URI is not at the host of WEB_BASE_URL" in caplog.text
+
+
+async def test_one_host_for_everything_sends_nobody_in_circles(signing_in: SigningIn) -> None:
+    """CFG-011: the usual deployment, where the pages live at the address of the API."""
+    async with browsing(create_app(replace(signing_in.context, web_base_url="https://books.example"))) as client:
+        start = await Browser(client, host="books.example").get("/auth/discord")
+    assert start.headers["Location"].startswith(signing_in.discord.api_base)
 
 
 async def test_asking_for_the_head_alone_does_nothing(signing_in: SigningIn) -> None:
