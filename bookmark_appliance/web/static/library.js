@@ -152,10 +152,11 @@
   // Requests: what was said about the last one goes, focus stays where the hand is, a failure is told where it happened.
 
   let before = null;
-  const slotOf = (element) => element.closest(".card, .row")?.querySelector(".error-inline") ?? byId("list-error");
+  const slotOf = (element) => element.closest(".card, .row, .more")?.querySelector(".error-inline") ?? byId("list-error");
 
   document.addEventListener("htmx:beforeRequest", ({ detail: { elt } }) => {
     slotOf(elt)?.replaceChildren();
+    before = null;
     if (elt.matches(".tabs a")) {
       before = { tab: document.querySelector(".tabs .active") };
       setCurrent(elt);
@@ -176,11 +177,10 @@
   });
 
   document.addEventListener("htmx:afterRequest", ({ detail: { successful } }) => {
-    if (successful && before?.card) {
-      const control = byId(before.card)?.querySelector(before.control);
-      const next = control ?? byId(before.neighbour)?.querySelector(".actions a, .actions button");
-      (next ?? document.querySelector(".tabs .active")).focus();
-    }
+    if (!successful || !before?.card) return;
+    const control = byId(before.card)?.querySelector(before.control);
+    const next = control ?? byId(before.neighbour)?.querySelector(".actions a, .actions button");
+    (next ?? document.querySelector(".tabs .active")).focus();
     before = null;
   });
 
@@ -200,16 +200,16 @@
     return link;
   }
 
-  function reasonOf({ status, responseText }) {
+  function reasonOf({ status, responseText }, verb) {
     const reason = responseText.trim();
-    if (status !== 400) return "That could not be saved. Try again.";
+    if (status !== 400) return `That could not be ${verb === "get" ? "loaded" : "saved"}. Try again.`;
     if (!reason || reason.length > 120 || reason.startsWith("<")) return "This value was not accepted.";
     return reason[0].toUpperCase() + reason.slice(1) + (/[.!?]$/.test(reason) ? "" : ".");
   }
 
-  document.addEventListener("htmx:responseError", ({ detail: { elt, xhr } }) => {
+  document.addEventListener("htmx:responseError", ({ detail: { elt, xhr, requestConfig } }) => {
     if (xhr.status === 401) fail(elt, "Your session has ended, and nothing was saved. ", signInLink());
-    else fail(elt, reasonOf(xhr));
+    else fail(elt, reasonOf(xhr, requestConfig.verb));
   });
   const unreachable = ({ detail: { elt } }) => fail(elt, "There is no connection. Try again.");
   document.addEventListener("htmx:sendError", unreachable);
