@@ -449,7 +449,7 @@ async def many(web: Web, rows: int) -> None:
 
 
 async def test_a_long_list_comes_in_parts_in_the_order_of_the_api(web: Web, desk: Desk) -> None:
-    """UI-016, API-017: no card twice and none left out, whatever ties there are; the counts are of all from the start."""
+    """UI-016, API-017: no card twice and none left out, whatever ties there are; the counts are of all of them."""
     rows = FIRST_CARDS + 2 * MORE_CARDS + 5
     await many(web, rows)
     page = await desk.see("/?tab=updated")
