@@ -1,8 +1,10 @@
 """When there is a Chrome: from the first connection on, until none was there for a while."""
 
 import logging
+import os
+import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import trio
@@ -10,6 +12,7 @@ import trio
 from bookmark_appliance.cdp.abandoned_pages import close_abandoned_pages
 from bookmark_appliance.cdp.chrome_command import ChromeOptions
 from bookmark_appliance.cdp.chrome_process import START_SECONDS, ChromeFailed, ChromeProcess
+from bookmark_appliance.cdp.chrome_profile import chromes_on
 from bookmark_appliance.cdp.discovery import Endpoint
 
 PAUSE_SECONDS: Final = 5.0
@@ -64,6 +67,12 @@ class ChromeKeeper:
                     self._changed.unpark_all()
                     await trio.sleep(PAUSE_SECONDS)
                     self._failed = False
+
+    def kill(self) -> None:
+        """End what runs at once, without its last cookies: `run`, which is ending it, need not wait any more."""
+        for group in chromes_on(self._options.profile):
+            with suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGKILL)
 
     async def _until_used(self, used: bool) -> None:
         while bool(self._users) is not used:
