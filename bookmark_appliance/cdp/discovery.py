@@ -43,6 +43,15 @@ def parse_endpoint(text: str) -> Endpoint:
     return Endpoint(parts.hostname, port, f"{host}:{port}")
 
 
+async def dial(endpoint: Endpoint) -> trio.SocketStream:
+    """A connection to whoever listens there. Raises BrowserGone."""
+    try:
+        with trio.fail_after(CONNECT_SECONDS):
+            return await trio.open_tcp_stream(endpoint.host, endpoint.port)
+    except (OSError, trio.TooSlowError) as error:
+        raise BrowserGone(f"no connection to {endpoint.authority}: {str(error) or 'not in time'}") from error
+
+
 async def debugger_path(endpoint: Endpoint) -> str:
     """The path of the browser's websocket, by `/json/version`. Raises BrowserGone.
 
@@ -55,7 +64,7 @@ async def debugger_path(endpoint: Endpoint) -> str:
     except trio.TooSlowError:
         raise BrowserGone("no answer at /json/version in time") from None
     except (OSError, trio.BrokenResourceError, h11.RemoteProtocolError, msgspec.MsgspecError, ValueError) as error:
-        raise BrowserGone(f"/json/version: {error or type(error).__name__}") from error
+        raise BrowserGone(f"/json/version: {str(error) or type(error).__name__}") from error
     if not re.fullmatch("/devtools/browser/[!-~]+", path):
         raise BrowserGone("/json/version names no browser")
     return path
@@ -65,8 +74,7 @@ async def _get(endpoint: Endpoint, target: str) -> bytes:
     """The body of one small answer, over a connection of its own: Chrome counts as used while one is open."""
     client, body = h11.Connection(h11.CLIENT), b""
     headers = [("Host", endpoint.authority), ("Connection", "close")]
-    with trio.fail_after(CONNECT_SECONDS):
-        stream = await trio.open_tcp_stream(endpoint.host, endpoint.port)
+    stream = await dial(endpoint)
     try:
         await stream.send_all(client.send(h11.Request(method="GET", target=target, headers=headers)) or b"")
         while not isinstance(event := client.next_event(), h11.EndOfMessage):

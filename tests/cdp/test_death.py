@@ -69,7 +69,7 @@ async def test_a_browser_that_hangs_is_gone(
     own_chromium: Chromium, pages: Pages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """LANE-023: all of it, in the middle of a read; its tab is closed by the next one, when it goes on."""
-    monkeypatch.setattr(connecting, "ALIVE_SECONDS", 0.5)
+    monkeypatch.setattr(connecting, "COMMAND_SECONDS", 0.5)
     browser = Browser(own_chromium.endpoint, hold_seconds=4, look_seconds=0.1)
 
     async def stop(request: Request) -> Answer:

@@ -29,8 +29,8 @@ async def fake(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeBrowser]:
     """One whose clients lose patience in tenths of a second."""
     for room, names in (
         (discovery, ("DISCOVERY_SECONDS",)),
-        (connecting, ("CONNECT_SECONDS", "COMMAND_SECONDS", "ALIVE_SECONDS")),
-        (reading, ("CREATE_SECONDS", "CLOSE_SECONDS")),
+        (connecting, ("UPGRADE_SECONDS", "COMMAND_SECONDS")),
+        (reading, ("CLOSE_SECONDS",)),
     ):
         for name in names:
             monkeypatch.setattr(room, name, 0.4)
@@ -220,7 +220,7 @@ async def test_what_was_not_asked_for_is_passed_over(fake: FakeBrowser) -> None:
         await channel.say({"method": "Page.somethingNew", "params": {"a": ["b"]}, "sessionId": "S1"})
         await channel.say({})
         response = {"url": "https://site.example/", "status": 200, "headers": {}}
-        event = {"loaderId": "L0", "type": "Document", "response": response, "frameId": "T1"}
+        event = {"requestId": "L0", "loaderId": "L0", "type": "Document", "response": response, "frameId": "T1"}
         for _ in range(300):
             await channel.say({"method": "Network.responseReceived", "params": event, "sessionId": "S1"})
         await channel.answer(WELL["Page.navigate"])
