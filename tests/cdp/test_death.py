@@ -68,18 +68,20 @@ async def test_a_browser_that_is_killed_is_gone_and_the_next_one_is_found(
 async def test_a_browser_that_hangs_is_gone(
     own_chromium: Chromium, pages: Pages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """LANE-023: all of it, in the middle of a read; its tab is closed by the next one, when it goes on."""
-    monkeypatch.setattr(connecting, "COMMAND_SECONDS", 0.5)
-    browser = Browser(own_chromium.endpoint, hold_seconds=4, look_seconds=0.1)
+    """LANE-023: all of it, in the middle of a read, long before its time is over; the next one closes its tab."""
+    browser = Browser(own_chromium.endpoint, look_seconds=0.1)
+    monkeypatch.setattr(connecting, "PAGE_SECONDS", 0.5)
 
     async def stop(request: Request) -> Answer:
+        monkeypatch.setattr(connecting, "COMMAND_SECONDS", 0.5)
         await trio.to_thread.run_sync(lambda: own_chromium.pause(on=True))
         await trio.sleep_forever()
         raise AssertionError
 
     pages.at[PAGE], pages.at[API] = Answer("<p>a page</p>"), stop
-    with pytest.raises(BrowserGone), trio.fail_after(40):
+    with pytest.raises(BrowserGone), trio.fail_after(15):
         await browser.read(READ, arrived, at_once)
+    monkeypatch.undo()
     own_chromium.pause(on=False)
     pages.at[API] = Answer("{}")
     assert (await browser.read(READ, arrived, at_once)).text == "{}"
