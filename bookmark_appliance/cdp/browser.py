@@ -56,7 +56,7 @@ class Browser:
     async def read(
         self, read: TabRead, arrived: Callable[[Page], bool], before_request: Callable[[], Awaitable[object]]
     ) -> Page:
-        """Open a tab and look until an answer has `arrived`, or the time is over: then the last answer there was.
+        """Open a tab and look until an answer has `arrived` or was cut off, or the time is over: then the last one.
 
         `before_request` is awaited once, when it is our turn and the tab stands ready; what it raises passes through.
         Raises BrowserGone and PageFailed; that its caller gave up is `trio.Cancelled` (BRO-012).
@@ -76,7 +76,7 @@ class Browser:
             while True:
                 try:
                     answer = await tab.look()
-                    if arrived(answer):
+                    if answer.truncated or arrived(answer):
                         return answer
                     rejected_by = ""
                 except TornDown as torn:

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from bookmark_appliance.cdp.connection import Connection
-from bookmark_appliance.cdp.errors import CdpError, CommandFailed, PageFailed
+from bookmark_appliance.cdp.errors import CdpError, CommandFailed, PageFailed, TornDown
 from bookmark_appliance.page import Page
 
 PIECE_BYTES: Final = 512 * 1024
@@ -35,8 +35,12 @@ _LOOK: Final = """async (most, length, address, cache) => {
     let bytes, seen;
     try {
         if (address === null) {
-            while (document.readyState === "loading")
-                await new Promise((done) => document.addEventListener("readystatechange", done, { once: true }));
+            if (document.readyState === "loading")
+                await new Promise((done) => {
+                    document.addEventListener("readystatechange", done, { once: true });
+                    setTimeout(done, 2000);
+                });
+            if (document.readyState === "loading") return { loading: true };
             const empty = !document.head?.hasChildNodes() && !document.body?.hasChildNodes();
             const whole = new TextEncoder().encode(empty ? "" : document.documentElement.outerHTML);
             bytes = whole.subarray(0, most);
@@ -116,6 +120,10 @@ class _Network(msgspec.Struct, rename="camel"):
     canceled: bool = False
 
 
+class _Frame(msgspec.Struct):
+    id: str = msgspec.field(name="frameId")
+
+
 class _Dialog(msgspec.Struct):
     type: str = ""
 
@@ -126,6 +134,7 @@ class _Navigated(msgspec.Struct, rename="camel"):
 
 
 class _Seen(msgspec.Struct):
+    loading: bool = False
     rejected: str = ""
     status: int = 0
     address: str = ""
@@ -144,6 +153,7 @@ class Tab:
         self._frame = frame
         self._read = read
         self._most_loaded = read.most_bytes + SLACK_BYTES
+        self._loading = True
         self._dialogs = 0
         self._responses: dict[str, _Response] = {}
         """At most the newest document's, by its loader."""
@@ -180,8 +190,10 @@ class Tab:
         shown = await self._command("Page.getFrameTree", {}, str, "frameTree", "frame", "loaderId")
         cache = "no-store" if read.fresh else "default"
         seen = await self._call(world, _Seen, _LOOK, read.most_bytes, PIECE_BYTES, read.fetch, cache)
-        if seen.rejected:
-            raise Rejected(seen.rejected, shown)
+        if seen.loading and self._loading:
+            raise TornDown("the document is still loading")
+        if seen.rejected or seen.loading:
+            raise Rejected(seen.rejected or "the document broke off", shown)
         if read.fetch is None:
             response = self._responses.get(shown)
             if response is None:
@@ -212,6 +224,10 @@ class Tab:
         match method:
             case "Network.responseReceived" | "Network.dataReceived" | "Network.loadingFailed":
                 self._follow(msgspec.json.decode(params, type=_Network))
+            case "Page.frameStartedLoading" | "Page.frameStoppedLoading":
+                # Chrome says that a load failed only if it fails after the commit; that it stopped it says in any case.
+                if msgspec.json.decode(params, type=_Frame).id == self._frame:
+                    self._loading = method == "Page.frameStartedLoading"
             case "Page.javascriptDialogOpening":
                 self._answer(msgspec.json.decode(params, type=_Dialog))
             case "Inspector.targetCrashed" | "Inspector.detached":
