@@ -50,6 +50,9 @@ class _Error(msgspec.Struct):
     code: int = 0
     message: str = ""
 
+    def failure(self) -> CommandFailed:
+        return (TornDown if self.code == _TORN_DOWN else CommandFailed)(self.message)
+
 
 class _Message(msgspec.Struct):
     id: int | None = None
@@ -170,16 +173,13 @@ class Connection:
             self._end()
 
     def _take(self, message: _Message) -> None:
-        failed = message.error and (TornDown if message.error.code == _TORN_DOWN else CommandFailed)(
-            message.error.message
-        )
         if message.id is None:
             if hear := self._hearing.get(message.session):
                 hear(message.method, message.params)
         elif (reply := self._replies.get(message.id)) and reply.session == message.session:
-            reply.settle(failed or message.result)
-        elif failed and not isinstance(failed, TornDown):
-            log.warning("a command that nobody waits for failed: %s", failed)
+            reply.settle(message.error.failure() if message.error else message.result)
+        elif message.error and message.error.code != _TORN_DOWN:
+            log.warning("a command that nobody waits for failed: %s", message.error.message)
 
     def _end(self) -> None:
         closed = self._websocket.closed

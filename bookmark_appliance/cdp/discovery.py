@@ -21,10 +21,6 @@ MAX_ANSWER_BYTES: Final = 64 * 1024
 """Chrome's is below 1 KiB."""
 
 
-class _Version(msgspec.Struct):
-    address: str = msgspec.field(name="webSocketDebuggerUrl")
-
-
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """Where the debugging protocol is spoken; `authority` is `host:port` as it stands in the Host header."""
@@ -60,10 +56,10 @@ async def debugger_path(endpoint: Endpoint) -> str:
     try:
         with trio.fail_after(DISCOVERY_SECONDS):
             body = await _get(endpoint, "/json/version")
-        path = urlsplit(msgspec.json.decode(body, type=_Version).address).path
+        path = urlsplit(msgspec.json.decode(body, type=dict[str, str])["webSocketDebuggerUrl"]).path
     except trio.TooSlowError:
         raise BrowserGone("no answer at /json/version in time") from None
-    except (OSError, trio.BrokenResourceError, h11.RemoteProtocolError, msgspec.MsgspecError, ValueError) as error:
+    except (trio.BrokenResourceError, h11.RemoteProtocolError, ValueError, KeyError) as error:
         raise BrowserGone(f"/json/version: {str(error) or type(error).__name__}") from error
     if not re.fullmatch("/devtools/browser/[!-~]+", path):
         raise BrowserGone("/json/version names no browser")

@@ -5,7 +5,6 @@ Everything of ours runs in an isolated world of the page: it shares the document
 when it is enabled.
 """
 
-import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -28,8 +27,6 @@ SLACK_BYTES: Final = 1024 * 1024
 _WORLD: Final = "reading"
 _NO_BODY: Final = "net::ERR_HTTP_RESPONSE_CODE_FAILURE"
 """Chrome shows a page of its own for an error status without a body; the Site did answer."""
-
-_PAGE_GONE: Final = {"Inspector.targetCrashed": "the page crashed", "Inspector.detached": "the page was closed"}
 
 _LOOK: Final = """async (most, length, address, cache) => {
     let bytes, seen;
@@ -73,8 +70,6 @@ _LOOK: Final = """async (most, length, address, cache) => {
     return { ...seen, size: bytes.length, piece: globalThis.piece(0) };
 }"""
 
-_PIECE: Final = "(start) => globalThis.piece(start)"
-
 T = TypeVar("T")
 
 
@@ -108,24 +103,16 @@ class _Response(msgspec.Struct):
     """Bytes of its body so far, as we count them."""
 
 
-class _Network(msgspec.Struct, rename="camel"):
-    """What the events of a request tell, as far as it matters here; a document's request has its loader's id."""
+class _Told(msgspec.Struct, rename="camel"):
+    """What an event tells, as far as it matters here; a document's request has its loader's id."""
 
-    request_id: str
     type: str = ""
+    request_id: str = ""
     frame_id: str = ""
     response: msgspec.Raw = msgspec.Raw(b"")
     data_length: int = 0
     error_text: str = ""
     canceled: bool = False
-
-
-class _Frame(msgspec.Struct):
-    id: str = msgspec.field(name="frameId")
-
-
-class _Dialog(msgspec.Struct):
-    type: str = ""
 
 
 class _Navigated(msgspec.Struct, rename="camel"):
@@ -141,7 +128,8 @@ class _Seen(msgspec.Struct):
     headers: dict[str, str] = {}
     truncated: bool = False
     size: int = 0
-    piece: str = ""
+    piece: bytes = b""
+    """Base64 on the way."""
 
 
 class Tab:
@@ -200,9 +188,9 @@ class Tab:
                 raise Rejected("the tab shows no answer of the Site", shown)
             seen.status, seen.headers = response.status, response.headers
             seen.truncated |= response.received > self._most_loaded
-        body = bytearray(_decoded(seen.piece))
+        body = bytearray(seen.piece)
         while len(body) < seen.size <= read.most_bytes:
-            body += _decoded(await self._call(world, str, _PIECE, len(body)))
+            body += await self._call(world, bytes, "(start) => globalThis.piece(start)", len(body))
         if len(body) != seen.size:
             raise CommandFailed("a body that is not as long as it says")
         return Page(seen.status, _headers(seen.headers), bytes(body), seen.address, seen.truncated)
@@ -223,17 +211,19 @@ class Tab:
     def _hear(self, method: str, params: msgspec.Raw) -> None:
         match method:
             case "Network.responseReceived" | "Network.dataReceived" | "Network.loadingFailed":
-                self._follow(msgspec.json.decode(params, type=_Network))
+                self._follow(msgspec.json.decode(params, type=_Told))
             case "Page.frameStartedLoading" | "Page.frameStoppedLoading":
                 # Chrome says that a load failed only if it fails after the commit; that it stopped it says in any case.
-                if msgspec.json.decode(params, type=_Frame).id == self._frame:
+                if msgspec.json.decode(params, type=_Told).frame_id == self._frame:
                     self._loading = method == "Page.frameStartedLoading"
             case "Page.javascriptDialogOpening":
-                self._answer(msgspec.json.decode(params, type=_Dialog))
-            case "Inspector.targetCrashed" | "Inspector.detached":
-                self._lose(_PAGE_GONE[method])
+                self._answer(msgspec.json.decode(params, type=_Told))
+            case "Inspector.targetCrashed":
+                self._lose("the page crashed")
+            case "Inspector.detached":
+                self._lose("the page was closed")
 
-    def _follow(self, told: _Network) -> None:
+    def _follow(self, told: _Told) -> None:
         """Keep the response of the document; stop it where it is too long, and give up one that can't be whole."""
         if (told.type, told.frame_id) == ("Document", self._frame):
             self._responses = {told.request_id: msgspec.json.decode(told.response, type=_Response)}
@@ -244,7 +234,7 @@ class Tab:
             if told.error_text not in ("", _NO_BODY) and not told.canceled and self._read.fetch is None:
                 self._lose(told.error_text)
 
-    def _answer(self, dialog: _Dialog) -> None:
+    def _answer(self, dialog: _Told) -> None:
         self._dialogs += 1
         if self._dialogs > MOST_DIALOGS:
             self._lose("the page opens dialogs without end")
@@ -254,13 +244,6 @@ class Tab:
 
     def _lose(self, reason: str) -> None:
         self._connection.fail(PageFailed(reason), self._session)
-
-
-def _decoded(piece: str) -> bytes:
-    try:
-        return base64.b64decode(piece, validate=True)
-    except ValueError as error:
-        raise CommandFailed("a body that is not in base64") from error
 
 
 def _headers(raw: Mapping[str, str]) -> dict[str, str]:
