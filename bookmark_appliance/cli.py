@@ -265,7 +265,7 @@ def readers_revoke(discord_id: str, place: _Place) -> None:
 
 
 @commands.command("sign-in-link")
-@click.argument("discord_id", type=_DiscordId(), required=False)
+@click.argument("discord_id", type=_Text("discord_id", decimal), required=False)
 @_has_place
 def sign_in_link(discord_id: str | None, place: _Place) -> None:
     """Print a one-time address that signs a Reader in, the owner by default."""
