@@ -24,7 +24,6 @@ MOST_DIALOGS: Final = 20
 SLACK_BYTES: Final = 1024 * 1024
 """What a document may load beyond what is read of it before it is stopped: what has arrived need not be parsed yet."""
 
-_WORLD: Final = "reading"
 _NO_BODY: Final = "net::ERR_HTTP_RESPONSE_CODE_FAILURE"
 """Chrome shows a page of its own for an error status without a body; the Site did answer."""
 
@@ -172,7 +171,7 @@ class Tab:
 
     async def look(self) -> Page:
         """What is there now. Raises TornDown, Rejected, and what a command raises."""
-        read, in_frame = self._read, {"frameId": self._frame, "worldName": _WORLD}
+        read, in_frame = self._read, {"frameId": self._frame, "worldName": "reading"}
         world = await self._command("Page.createIsolatedWorld", in_frame, int, "executionContextId")
         # In this order: a call that succeeds in that world was answered by the document whose id was asked in between.
         shown = await self._command("Page.getFrameTree", {}, str, "frameTree", "frame", "loaderId")

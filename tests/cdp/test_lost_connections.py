@@ -277,6 +277,22 @@ async def test_a_page_that_is_lost_fails_its_command_at_once(fake: FakeBrowser, 
         await read(fake)
 
 
+@pytest.mark.parametrize(("stopped", "reason"), [("T1", "broke off"), ("another frame", "still loading")])
+async def test_a_document_that_is_never_whole_is_the_pages_failure(
+    fake: FakeBrowser, stopped: str, reason: str
+) -> None:
+    """BRO-006, LANE-027: what fails while Chrome commits it is told as stopped alone (measured with Chromium 156)."""
+
+    async def stop(channel: Channel) -> None:
+        await channel.say({"method": "Page.frameStoppedLoading", "params": {"frameId": stopped}, "sessionId": "S1"})
+        await channel.answer({"result": {"value": {"loading": True}}})
+
+    fake.at["Runtime.callFunctionOn"] = stop
+    with pytest.raises(PageFailed, match=reason):
+        await read(fake)
+    assert fake.tabs == []
+
+
 @pytest.mark.parametrize("text", ["ws://browser.example:9222", "http://127.0.0.1:9222", "ws://127.0.0.1", "", "ws://"])
 def test_an_endpoint_is_an_address_or_localhost(text: str) -> None:
     """BRO-017: as the setting is."""
