@@ -14,7 +14,15 @@ from playwright.sync_api import Browser, sync_playwright
 
 from tests.open_folder import open_folder
 from tests.pages.appliance import Appliance, Reader, new_database, running
-from tests.panel.device import MANGA, Device, browser_arguments, credential_of, new_device, served_script, sites_on_a_thread
+from tests.panel.device import (
+    MANGA,
+    Device,
+    browser_arguments,
+    credential_of,
+    new_device,
+    served_script,
+    sites_on_a_thread,
+)
 from tests.panel.stage import Stage, set_stage
 from tests.simulated_sites import SimulatedSites
 from tests.simulated_sites.world import Series

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 import trio
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, Request
+from playwright.sync_api import Browser, BrowserContext, CDPSession, Locator, Page, Request
 
 from bookmark_appliance.credentials import credential_hash, derive_credential
 from bookmark_appliance.secret import Secret
@@ -88,18 +88,18 @@ class Device:
     context: BrowserContext
     page: Page
     appliance: Appliance
+    cdp: CDPSession
     puts: list[dict[str, Any]] = field(default_factory=list)
-    _installed: str = ""
+    installed: str = ""
+    """What Chromium calls the script."""
 
     def install(self, script: str, before: str = "") -> None:
         """For every page from now on, in an isolated world, in place of what was installed."""
-        cdp = self.context.new_cdp_session(self.page)
-        cdp.send("Page.enable")
-        if self._installed:
-            self._session.send("Page.removeScriptToEvaluateOnNewDocument", {"identifier": self._installed})
+        if self.installed:
+            self.cdp.send("Page.removeScriptToEvaluateOnNewDocument", {"identifier": self.installed})
         source = AT_IDLE % {"hosts": json.dumps(HOSTS), "before": before, "script": script}
-        answer = cdp.send("Page.addScriptToEvaluateOnNewDocument", {"source": source, "worldName": "userscripts"})
-        self._session, self._installed = cdp, answer["identifier"]
+        answer = self.cdp.send("Page.addScriptToEvaluateOnNewDocument", {"source": source, "worldName": "userscripts"})
+        self.installed = answer["identifier"]
 
     def find(self, selector: str) -> Locator:
         return self.page.locator("bookmark-panel").locator(selector)
@@ -157,7 +157,9 @@ def new_device(browser: Browser, appliance: Appliance, script: str, before: str 
         **{"color_scheme": "dark", "reduced_motion": "reduce", "ignore_https_errors": True, **DESK, **options}
     )
     context.set_default_timeout(PATIENCE)
-    device = Device(context, context.new_page(), appliance)
+    page = context.new_page()
+    device = Device(context, page, appliance, context.new_cdp_session(page))
+    device.cdp.send("Page.enable")
     context.on("requestfinished", device.heard)
     device.install(script, before)
     return device

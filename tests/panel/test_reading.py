@@ -1,6 +1,7 @@
-"""The whole script as a Reader lives with it: simulated Sites, a real Chromium, an isolated world, a running `serve`."""
+"""The whole script as a Reader lives with it: simulated Sites, a real Chromium, a running `serve`."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from playwright.sync_api import BrowserContext, expect
@@ -32,10 +33,11 @@ PROBE = """
   globalThis.found = () => {
     const roots = [document, ...[...document.querySelectorAll("*")].map((one) => one.shadowRoot).filter(Boolean)];
     const texts = roots.map((root) => root.documentElement?.outerHTML ?? root.innerHTML);
-    const sheets = roots.flatMap((root) => [...root.adoptedStyleSheets].flatMap((sheet) => [...sheet.cssRules].map((rule) => rule.cssText)));
-    const names = Object.getOwnPropertyNames(window).flatMap((name) => {
-      try { return typeof window[name] === "function" ? String(window[name]) : typeof window[name] === "string" ? window[name] : []; }
-      catch { return []; }
+    const sheets = roots.flatMap((root) => [...root.adoptedStyleSheets])
+      .flatMap((sheet) => [...sheet.cssRules].map((rule) => rule.cssText));
+    const names = Object.getOwnPropertyNames(window).map((name) => {
+      try { return ["function", "string"].includes(typeof window[name]) ? String(window[name]) : ""; }
+      catch { return ""; }
     });
     const loaded = performance.getEntries().map((entry) => entry.name);
     return [...heard, ...texts, ...sheets, ...names, ...loaded, document.cookie,
@@ -48,6 +50,11 @@ PROBE = """
 def probe(context: BrowserContext) -> None:
     """Let each page's own scripts listen in from the beginning."""
     context.add_init_script(PROBE)
+
+
+def shows(device: Device, chapter: str) -> bool:
+    """Whether the panel has the Series of this page at that chapter."""
+    return device.find(".page .chapters").first.inner_text().startswith(chapter)
 
 
 def progress(reader: Reader, series: Series) -> Any:
@@ -79,7 +86,7 @@ def test_from_a_fresh_profile_to_the_library_page(device: Install, publish: Publ
     phone.opens()
     for chapter in ("14", "15"):
         phone.follows(chapter)
-        phone.reads_until(lambda words=f"Chapter {chapter}": phone.find(".page .chapters").first.inner_text().startswith(words))
+        phone.reads_until(partial(shows, phone, f"Chapter {chapter}"))
     phone.button("Archive").click()
     phone.button("Archive", ".page .form").click()
     expect(phone.button("Restore")).to_be_visible()
@@ -177,14 +184,18 @@ def test_from_one_series_to_another_without_loading(device: Install, publish: Pu
     """USR-010, USR-022: on a Site that patches history itself; nothing of the one is saved under the other."""
     first, second = publish("comix"), publish("comix")
     phone = device()
-    phone.context.add_init_script("history.pushState = (push => (...given) => push.apply(history, given))(history.pushState)")
+    phone.context.add_init_script(
+        "history.pushState = (push => (...given) => push.apply(history, given))(history.pushState)"
+    )
     move_between(phone, first, second, reader)
 
 
 def test_without_the_navigation_api(device: Install, publish: Publish, reader: Reader) -> None:
     """USR-022: in an engine without it the address is looked at."""
     first, second = publish("comix"), publish("comix")
-    move_between(device(before="Object.defineProperty(window, 'navigation', {value: undefined});"), first, second, reader)
+    move_between(
+        device(before="Object.defineProperty(window, 'navigation', {value: undefined});"), first, second, reader
+    )
 
 
 def move_between(phone: Device, first: Series, second: Series, reader: Reader) -> None:
@@ -228,8 +239,8 @@ def test_novels(device: Install, publish: Publish, reader: Reader) -> None:
 
 
 def test_a_hostile_page(device: Install, publish: Publish, reader: Reader) -> None:
-    """USR-018, USR-022, COV-026: a title of markup stays words; what the page writes to the storage fetches nothing and
-    sends nothing of another Site's."""
+    """USR-018, USR-022, COV-026: a title of markup stays words; what the page writes to the storage fetches nothing
+    and sends nothing of another Site's."""
     series = publish(title='"><img src=x onerror="hit=1"><b>Bold')
     phone = device()
     asked: list[str] = []
@@ -243,9 +254,10 @@ def test_a_hostile_page(device: Install, publish: Publish, reader: Reader) -> No
     phone.page.evaluate(
         """() => {
           const row = {key: "asura:spy", site: "asura", title: "<b>Spy", cover: "https://evil.example/covers/a",
-            series_url: "javascript:hit=1", last_chapter_url: "https://evil.example/", status: "reading", kind: "manga"};
+            series_url: "javascript:hit=1", last_chapter_url: "https://evil.example/", kind: "manga"};
           localStorage["bmgr:manga:cache"] = JSON.stringify([row, {...row, key: "comix:spy", site: "comix"}]);
-          localStorage["bmgr:manga:queue"] = JSON.stringify([{key: "comix:spy", op: "put"}, {key: "x", op: "delete"}, 7]);
+          const waiting = [{key: "comix:spy", op: "put"}, {key: "x", op: "delete"}, 7];
+          localStorage["bmgr:manga:queue"] = JSON.stringify(waiting);
         }"""
     )
     phone.goes_to(series.address)

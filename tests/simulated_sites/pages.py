@@ -60,13 +60,14 @@ def chapter_page(series: Series, chapter: str) -> str:
         + f">Chapter {each}</a></li>"
         for each in series.chapters
     )
+    router = "<script src='/assets/router.js'></script>" if routed else ""
     og = f'<meta property="og:title" content="{escape(_chapter_title(series, chapter))}">'
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(_chapter_title(series, chapter))}'
         f"</title>{'' if series.site in ('comix', 'novelfull') else og}"
         f'<meta name="viewport" content="width=device-width,initial-scale=1"></head><body><h1>Chapter {chapter}</h1>'
         f"<a class='truyen-title' href='{series.target}'>{escape(series.title)}</a><ol>{links}</ol>"
-        f"<div style='height:6000px'>Panels</div>{'<script src=/assets/router.js></script>' if routed else ''}</body></html>"
+        f"<div style='height:6000px'>Panels</div>{router}</body></html>"
     )
 
 
