@@ -109,4 +109,4 @@ def _compact(text: str) -> str:
     """`text` without comments, blank lines, indentation and the commonest spaces, a quarter of its length: no text of a
     script holds what looks like a comment or an operator, and none minds the white space."""
     bare = _END_COMMENT.sub("", _COMMENT.sub("", text))
-    return re.sub(r" (=>|[!=]==) ", r"\1", re.sub(r"^\s+", "", bare, flags=re.MULTILINE))
+    return re.sub(r" (=>|[!=]==|&&|\|\||\?\?) ", r"\1", re.sub(r"^\s+", "", bare, flags=re.MULTILINE))
