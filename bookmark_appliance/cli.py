@@ -59,13 +59,27 @@ def _end_with(error: BaseException) -> int:
     return code
 
 
-class _FolderOrFile(click.ParamType[Path]):
-    name = "path"
+class _Text(click.ParamType[T]):
+    """What `parse` makes of an argument; it raises ValueError with the rule that is broken."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        if not str(value).strip():
-            self.fail("is blank", param, ctx)
-        return Path(value)
+    def __init__(self, name: str, parse: Callable[[str], T]) -> None:
+        self.name = name
+        self._parse = parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> T:
+        try:
+            return self._parse(value)
+        except ValueError as rule:
+            self.fail(str(rule), param, ctx)
+
+
+def _folder_or_file(text: str) -> Path:
+    if not text.strip():
+        raise ValueError("is blank")
+    return Path(text)
+
+
+_path = _Text("path", _folder_or_file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +119,8 @@ class _Place:
 def _has_place(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options `--env-file` and `--data-dir`, as its argument `place`."""
 
-    @click.option("--env-file", type=_FolderOrFile(), help="The settings file; by default .env beside the data folder.")
-    @click.option("--data-dir", type=_FolderOrFile(), help="The data folder; wins over DATA_DIR.")
+    @click.option("--env-file", type=_path, help="The settings file; by default .env beside the data folder.")
+    @click.option("--data-dir", type=_path, help="The data folder; wins over DATA_DIR.")
     @functools.wraps(command)
     def with_place(env_file: Path | None, data_dir: Path | None, **arguments: Any) -> None:
         command(place=_Place(env_file, data_dir), **arguments)
@@ -132,35 +146,20 @@ def serve(place: _Place) -> None:
         appliance.run(settings)
 
 
-class _ListenAddress(click.ParamType[ListenAddress]):
-    name = "host:port"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> ListenAddress:
-        try:
-            return listen_address(value)
-        except ValueError as rule:
-            self.fail(str(rule), param, ctx)
-
-
-class _Networks(click.ParamType[tuple[IPNetwork, ...]]):
-    name = "cidr"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[IPNetwork, ...]:
-        try:
-            return networks(value)
-        except ValueError as rule:
-            self.fail(str(rule), param, ctx)
-
-
 @commands.command()
-@click.option("--listen", type=_ListenAddress(), required=True, help="Where clients connect; there is no default.")
-@click.option("--chrome", type=_FolderOrFile(), help="The program; by default the Chrome that is installed.")
 @click.option(
-    "--profile", type=_FolderOrFile(), help="The profile's folder; by default chrome-profile in the data folder."
+    "--listen",
+    type=_Text("host:port", listen_address),
+    required=True,
+    help="Where clients connect; there is no default.",
 )
+@click.option("--chrome", type=_path, help="The program; by default the Chrome that is installed.")
+@click.option("--profile", type=_path, help="The profile's folder; by default chrome-profile in the data folder.")
 @click.option("--idle-seconds", type=click.FloatRange(0, min_open=True), default=300, show_default=True)
 @click.option("--timezone", help="Chrome's zone, not UTC; by default TZ, else the name in /etc/timezone.")
-@click.option("--allow", type=_Networks(), multiple=True, help="Addresses that may connect; by default all.")
+@click.option(
+    "--allow", type=_Text("cidr", networks), multiple=True, help="Addresses that may connect; by default all."
+)
 @click.option("--listen-anywhere", is_flag=True, help="Let --listen name every address of this machine.")
 @_has_place
 def browser(
@@ -210,17 +209,7 @@ def readers() -> None:
     """Look after Readers: their credentials and their sessions."""
 
 
-class _DiscordId(click.ParamType[str]):
-    name = "discord_id"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        try:
-            return decimal(value)
-        except ValueError as rule:
-            self.fail(str(rule), param, ctx)
-
-
-_discord_id = click.argument("discord_id", type=_DiscordId())
+_discord_id = click.argument("discord_id", type=_Text("discord_id", decimal))
 
 
 @readers.command("list")
@@ -276,7 +265,7 @@ def readers_revoke(discord_id: str, place: _Place) -> None:
 
 
 @commands.command("sign-in-link")
-@click.argument("discord_id", type=_DiscordId(), required=False)
+@click.argument("discord_id", type=_Text("discord_id", decimal), required=False)
 @_has_place
 def sign_in_link(discord_id: str | None, place: _Place) -> None:
     """Print a one-time address that signs a Reader in, the owner by default."""

@@ -7,7 +7,7 @@ MAX_BODY_BYTES = 4 * 1024 * 1024
 """Of a page, after decompression (SITE-040, BRO-016)."""
 
 MAX_IMAGE_BYTES = 10 * 1024 * 1024
-"""Of a cover, over either way (BRO-016)."""
+"""Of a cover, after decompression, over either way (COV-025, BRO-016)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,8 @@ _COMMENT: Final = re.compile(r"^[ ]*(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/)\n", re.MU
 
 _END_COMMENT: Final = re.compile(r"(?<=[;{,()}]) // .*$", re.MULTILINE)
 
+_SPACE: Final = re.compile(r" (=>|[!=]==|&&|\|\||\?\?) |(?<=\)) (?={)")
+
 _CSS_COMMENT: Final = re.compile(r"/\*(?:[^*]|\*(?!/))*\*/")
 
 _CSS_SPACE: Final = re.compile(r"\s*([{};,])\s*|(?<=[a-z0-9])(:) ")
@@ -109,4 +111,4 @@ def _compact(text: str) -> str:
     """`text` without comments, blank lines, indentation and the commonest spaces, a quarter of its length: no text of a
     script holds what looks like a comment or an operator, and none minds the white space."""
     bare = _END_COMMENT.sub("", _COMMENT.sub("", text))
-    return re.sub(r" (=>|[!=]==) ", r"\1", re.sub(r"^\s+", "", bare, flags=re.MULTILINE))
+    return _SPACE.sub(r"\1", re.sub(r"^\s+", "", bare, flags=re.MULTILINE))

@@ -8,7 +8,7 @@ import msgspec
 import trio
 
 from bookmark_appliance.cdp.connection import connect
-from bookmark_appliance.cdp.discovery import debugger_path, parse_endpoint
+from bookmark_appliance.cdp.discovery import Endpoint, debugger_path
 from bookmark_appliance.cdp.errors import CdpError
 
 FIRST_PAGE: Final = "about:blank"
@@ -30,12 +30,11 @@ class _Targets(msgspec.Struct):
     targets: list[_Target] = msgspec.field(name="targetInfos")
 
 
-async def close_abandoned_pages(port: int, unused: Callable[[], bool]) -> None:
-    """Close every tab of the Chrome at this port of ours but its first, for as long as it is `unused`. Raises nothing.
+async def close_abandoned_pages(endpoint: Endpoint, unused: Callable[[], bool]) -> None:
+    """Close every tab of the Chrome at `endpoint` but its first, for as long as it is `unused`. Raises nothing.
 
     A new client's tab is never among them: it stands in no list that was complete before that client came.
     """
-    endpoint = parse_endpoint(f"ws://127.0.0.1:{port}")
     try:
         async with connect(endpoint, await debugger_path(endpoint)) as connection:
             while True:

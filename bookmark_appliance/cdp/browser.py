@@ -20,9 +20,8 @@ HOLD_SECONDS: Final = 45.0
 LOOK_SECONDS: Final = 2.0
 """BRO-009."""
 
-CREATE_SECONDS: Final = 5.0
 CLOSE_SECONDS: Final = 5.0
-"""How long making and closing a tab may take, also while everything is being cancelled."""
+"""How long closing a tab may take, also while everything is being cancelled."""
 
 CLOSE_AGAIN_SECONDS: Final = 1.5
 """A tab that is about to navigate may miss that it shall close. A page that is stuck is given half a second by Chrome,
@@ -33,22 +32,10 @@ GONE_SECONDS: Final = 0.02
 log = logging.getLogger(__name__)
 
 
-class _Created(msgspec.Struct):
-    id: str = msgspec.field(name="targetId")
-
-
-class _Attached(msgspec.Struct):
-    session: str = msgspec.field(name="sessionId")
-
-
 class _Target(msgspec.Struct):
     id: str = msgspec.field(name="targetId")
     url: str = ""
     opener: str = msgspec.field(name="openerId", default="")
-
-
-class _Targets(msgspec.Struct):
-    targets: list[_Target] = msgspec.field(name="targetInfos")
 
 
 class Browser:
@@ -69,35 +56,36 @@ class Browser:
     async def read(
         self, read: TabRead, arrived: Callable[[Page], bool], before_request: Callable[[], Awaitable[object]]
     ) -> Page:
-        """Open a tab and look until an answer has `arrived`, or the time is over: then the last answer there was.
+        """Open a tab and look until an answer has `arrived` or was cut off, or the time is over: then the last one.
 
         `before_request` is awaited once, when it is our turn and the tab stands ready; what it raises passes through.
         Raises BrowserGone and PageFailed; that its caller gave up is `trio.Cancelled` (BRO-012).
         """
         async with self._turn:
             path = await debugger_path(self._endpoint)
-            async with connect(self._endpoint, path) as connection, self._tab(connection) as tab:
+            async with connect(self._endpoint, path) as connection, self._tab(connection, read) as tab:
                 await before_request()
-                return await self._hold(connection, tab, read, arrived)
+                return await self._hold(connection, tab, arrived)
 
-    async def _hold(self, connection: Connection, tab: Tab, read: TabRead, arrived: Callable[[Page], bool]) -> Page:
+    async def _hold(self, connection: Connection, tab: Tab, arrived: Callable[[Page], bool]) -> Page:
         answer: Page | None = None
         reason, rejected_by = "no answer in time", ""
         with trio.move_on_after(self._hold_seconds):
-            if whole := await tab.navigate(read.address):
+            if whole := await tab.navigate():
                 return whole
             while True:
                 try:
-                    answer = await tab.look(read)
-                    if arrived(answer):
+                    answer = await tab.look()
+                    if answer.truncated or arrived(answer):
                         return answer
                     rejected_by = ""
                 except TornDown as torn:
                     reason = str(torn)
                 except Rejected as rejected:
+                    reason = str(rejected)
                     if rejected.shown == rejected_by:
-                        raise PageFailed(str(rejected)) from rejected
-                    reason, rejected_by = str(rejected), rejected.shown
+                        break
+                    rejected_by = rejected.shown
                 await trio.sleep(self._look_seconds)
         await connection.check_alive()
         if answer is None:
@@ -105,11 +93,11 @@ class Browser:
         return answer
 
     @asynccontextmanager
-    async def _tab(self, connection: Connection) -> AsyncIterator[Tab]:
+    async def _tab(self, connection: Connection, read: TabRead) -> AsyncIterator[Tab]:
         """A tab in the browser's own context, whose cookies the profile keeps."""
         await self._close_ours(connection)
         try:
-            yield await self._open(connection)
+            yield await self._open(connection, read)
         except CommandFailed as failed:
             raise PageFailed(str(failed)) from failed
         finally:
@@ -118,17 +106,16 @@ class Browser:
             if self._ours:
                 log.warning("a tab could not be closed: the next read does it")
 
-    async def _open(self, connection: Connection) -> Tab:
+    async def _open(self, connection: Connection, read: TabRead) -> Tab:
         await connection.tell("Browser.setDownloadBehavior", {"behavior": "deny"})
         blank = f"about:blank#{uuid4().hex}"
         self._ours.add(blank)
         with trio.CancelScope(shield=True):  # cancelled here, we would not learn of the tab that is being made
-            target = await connection.command("Target.createTarget", {"url": blank}, _Created, seconds=CREATE_SECONDS)
-        self._ours = self._ours - {blank} | {target.id}
-        attached = await connection.command(
-            "Target.attachToTarget", {"targetId": target.id, "flatten": True}, _Attached
-        )
-        tab = Tab(connection, attached.session, frame=target.id)
+            target = await connection.command("Target.createTarget", {"url": blank}, str, at=["targetId"])
+        self._ours = self._ours - {blank} | {target}
+        to_target = {"targetId": target, "flatten": True}
+        session = await connection.command("Target.attachToTarget", to_target, str, at=["sessionId"])
+        tab = Tab(connection, session, target, read)
         await tab.prepare()
         return tab
 
@@ -146,7 +133,7 @@ class Browser:
 
     async def _open_now(self, connection: Connection) -> set[str]:
         """The ids of those that are open still."""
-        targets = (await connection.command("Target.getTargets", answer=_Targets)).targets
+        targets = await connection.command("Target.getTargets", answer=list[_Target], at=["targetInfos"])
         self._ours |= {target.id for target in targets if target.url in self._ours}
         while opened := {target.id for target in targets if target.opener in self._ours} - self._ours:
             self._ours |= opened

@@ -53,15 +53,24 @@ def run(
 async def serve(listen: ListenAddress, allow: Sequence[IPNetwork], keeper: ChromeKeeper) -> None:
     """Listen until SIGTERM or SIGINT, then end Chrome in good order. Raises SettingsError where it can't listen."""
     shutdown = Shutdown()
-    async with trio.open_nursery() as nursery:
-        await nursery.start(shutdown.watch)
-        listeners = await _listen(listen)
-        host, port = listeners[0].socket.getsockname()[:2]
-        nursery.start_soon(keeper.run)
-        await nursery.start(trio.serve_listeners, Front(keeper, allow).serve, listeners)
-        log.info("listening on %s", own_origin(host, port))
-        await shutdown.asked.wait()
-        nursery.cancel_scope.cancel()
+    async with trio.open_nursery() as signals:
+        await signals.start(shutdown.watch)
+        signals.start_soon(_kill_when_cut_short, shutdown, keeper)
+        async with trio.open_nursery() as nursery:
+            listeners = await _listen(listen)
+            host, port = listeners[0].socket.getsockname()[:2]
+            nursery.start_soon(keeper.run)
+            await nursery.start(trio.serve_listeners, Front(keeper, allow).serve, listeners)
+            log.info("listening on %s", own_origin(host, port))
+            await shutdown.asked.wait()
+            nursery.cancel_scope.cancel()
+        signals.cancel_scope.cancel()
+
+
+async def _kill_when_cut_short(shutdown: Shutdown, keeper: ChromeKeeper) -> None:
+    with shutdown.everything:
+        await trio.sleep_forever()
+    keeper.kill()
 
 
 async def _listen(listen: ListenAddress) -> list[trio.SocketListener]:

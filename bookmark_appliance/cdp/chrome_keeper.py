@@ -1,8 +1,10 @@
 """When there is a Chrome: from the first connection on, until none was there for a while."""
 
 import logging
+import os
+import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import trio
@@ -10,6 +12,8 @@ import trio
 from bookmark_appliance.cdp.abandoned_pages import close_abandoned_pages
 from bookmark_appliance.cdp.chrome_command import ChromeOptions
 from bookmark_appliance.cdp.chrome_process import START_SECONDS, ChromeFailed, ChromeProcess
+from bookmark_appliance.cdp.chrome_profile import chromes_on
+from bookmark_appliance.cdp.discovery import Endpoint
 
 PAUSE_SECONDS: Final = 5.0
 """After a start that failed: clients come again at once, Chrome would not do better."""
@@ -54,8 +58,7 @@ class ChromeKeeper:
         """Start and end Chromes, until cancelled."""
         async with trio.open_nursery() as nursery:
             while True:
-                while not self._users:
-                    await self._changed.park()
+                await self._until_used(True)
                 try:
                     await self._run_one(nursery)
                 except ChromeFailed as error:
@@ -64,6 +67,16 @@ class ChromeKeeper:
                     self._changed.unpark_all()
                     await trio.sleep(PAUSE_SECONDS)
                     self._failed = False
+
+    def kill(self) -> None:
+        """End what runs at once, without its last cookies: `run`, which is ending it, need not wait any more."""
+        for group in chromes_on(self._options.profile):
+            with suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGKILL)
+
+    async def _until_used(self, used: bool) -> None:
+        while bool(self._users) is not used:
+            await self._changed.park()
 
     async def _run_one(self, nursery: trio.Nursery) -> None:
         started = trio.current_time()
@@ -81,29 +94,25 @@ class ChromeKeeper:
     async def _until_not_wanted(self, chrome: ChromeProcess) -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._idle, nursery.cancel_scope)
-            nursery.start_soon(self._tidy, chrome.port)
+            nursery.start_soon(self._tidy, chrome.endpoint)
             nursery.start_soon(self._stuck, chrome, nursery.cancel_scope)
             await chrome.ended.wait()
             log.warning("Chrome has ended by itself; the next connection starts another")
             nursery.cancel_scope.cancel()
 
-    async def _tidy(self, port: int) -> None:
+    async def _tidy(self, endpoint: Endpoint) -> None:
         """Whenever the last client has gone, see that it left no tab behind."""
         while True:
-            while self._users:
-                await self._changed.park()
-            await close_abandoned_pages(port, lambda: not self._users)
-            while not self._users:
-                await self._changed.park()
+            await self._until_used(False)
+            await close_abandoned_pages(endpoint, lambda: not self._users)
+            await self._until_used(True)
 
     async def _idle(self, scope: trio.CancelScope) -> None:
         """Cancel `scope` once nobody has used Chrome for the whole idle time."""
         while True:
-            while self._users:
-                await self._changed.park()
+            await self._until_used(False)
             with trio.move_on_after(self._idle_seconds) as waiting:
-                while not self._users:
-                    await self._changed.park()
+                await self._until_used(True)
             if waiting.cancelled_caught:
                 log.info("no connection for %g s: Chrome is stopped", self._idle_seconds)
                 self._chrome = None  # whoever comes from here on waits for another

@@ -1,6 +1,5 @@
 """One Chrome: brought up on the host's profile, watched, and ended with everything that it started."""
 
-import base64
 import os
 import signal
 import sqlite3
@@ -13,6 +12,9 @@ import trio
 
 from bookmark_appliance.cdp import chrome_profile
 from bookmark_appliance.cdp.chrome_command import ChromeOptions, command, environment
+from bookmark_appliance.cdp.connection import connect
+from bookmark_appliance.cdp.discovery import Endpoint, debugger_path
+from bookmark_appliance.cdp.errors import CdpError
 from bookmark_appliance.child import start_child
 from bookmark_appliance.postgres.polling import until
 
@@ -40,10 +42,14 @@ class ChromeProcess:
         self.version = version
         self.port = 0
         """On 127.0.0.1; 0 until it has come up."""
-        self._path = ""
         self.ended = trio.Event()
         self._process = process
         self._last_words = b""
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where it is asked; not before it has come up."""
+        return Endpoint("127.0.0.1", self.port, f"127.0.0.1:{self.port}")
 
     @classmethod
     async def start(cls, options: ChromeOptions, nursery: trio.Nursery, start_seconds: float) -> "ChromeProcess":
@@ -69,7 +75,7 @@ class ChromeProcess:
             match error:
                 case trio.TooSlowError():
                     reason = f"it did not come up within {start_seconds:g} s"
-                case ChromeFailed() | OSError() | ValueError() | sqlite3.Error() | subprocess.SubprocessError():
+                case ChromeFailed() | CdpError() | OSError() | ValueError() | sqlite3.Error():
                     reason = str(error)
                 case _:
                     raise
@@ -83,49 +89,34 @@ class ChromeProcess:
         (docs/decisions/0013-the-browser-host.md).
         """
         if self.port and not self.ended.is_set():
-            with trio.move_on_after(CLOSE_SECONDS, shield=True), suppress(OSError, trio.BrokenResourceError):
-                await self._ask_to_close()
+            with trio.move_on_after(CLOSE_SECONDS, shield=True):
+                with suppress(CdpError):
+                    async with connect(self.endpoint, await debugger_path(self.endpoint)) as connection:
+                        await connection.command("Browser.close")
+                await until(lambda: not chrome_profile.group_lives(self._process.pid), _LOOK_SECONDS)
         await end_group(self._process.pid)
         self._process.wait()
 
-    async def _ask_to_close(self) -> None:
-        upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-        key = base64.b64encode(os.urandom(16)).decode()
-        text = b'{"id":1,"method":"Browser.close"}'
-        # One short frame of text, masked with zeros (RFC 6455, 5.2).
-        frame = bytes([0x81, 0x80 | len(text), 0, 0, 0, 0]) + text
-        async with await trio.open_tcp_stream("127.0.0.1", self.port) as stream:
-            head = f"GET {self._path} HTTP/1.1\r\nHost: localhost\r\n{upgrade}Sec-WebSocket-Key: {key}\r\n\r\n"
-            await stream.send_all(head.encode())
-            await stream.receive_some()
-            await stream.send_all(frame)
-            await until(lambda: not chrome_profile.group_lives(self._process.pid), _LOOK_SECONDS)
-
     async def _come_up(self, noted: Path) -> None:
         """Wait until it has noted where it listens, and answers there."""
-        lines: list[str] = []
 
-        def are_there() -> bool:
+        def is_there() -> bool:
             if self.ended.is_set():
                 raise ChromeFailed(f"it ended with status {self._process.wait()}")
-            lines[:] = noted.read_text().split() if noted.exists() else []
+            lines = noted.read_text().split() if noted.exists() else []
+            if len(lines) == 2:
+                self.port = int(lines[0])
             return len(lines) == 2
 
-        await until(are_there)
-        await self._answer(int(lines[0]))
-        self.port, self._path = int(lines[0]), lines[1]
+        await until(is_there)
+        await debugger_path(self.endpoint)
 
     async def answers(self) -> bool:
         """Whether it still does, within 30 s."""
-        with trio.move_on_after(ANSWER_SECONDS), suppress(OSError, trio.BrokenResourceError):
-            await self._answer(self.port)
+        with trio.move_on_after(ANSWER_SECONDS), suppress(CdpError):
+            await debugger_path(self.endpoint)
             return True
         return False
-
-    async def _answer(self, port: int) -> None:
-        async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
-            await stream.send_all(b"GET /json/version HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            await stream.receive_some()
 
     async def _watch(self) -> None:
         handle = os.pidfd_open(self._process.pid)

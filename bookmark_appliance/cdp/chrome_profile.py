@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import sqlite3
 import ssl
 from collections.abc import Iterator
 from contextlib import closing
@@ -36,8 +37,6 @@ def trust(profile: Path, ca_file: Path | None) -> None:
 
     Raises sqlite3.Error where Chrome keeps them otherwise than we know.
     """
-    import sqlite3
-
     store = profile / "Default" / "ServerCertificate"
     if ca_file is None and not store.exists():
         return

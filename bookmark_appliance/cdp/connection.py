@@ -1,13 +1,14 @@
-"""One websocket to a browser: commands with their answers, events to who subscribed, one end for all of it.
+"""One websocket to a browser: commands with their answers, events to who hears a page, one end for all of it.
 
 Sessions are flat: the commands and events of each attached page share this connection under the session's id. A
 connection ends once, for whatever reason, and with it fails at once every command in flight.
 """
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from typing import Any, Final, TypeVar
 
@@ -16,31 +17,29 @@ import trio
 from trio_websocket import ConnectionClosed, WebSocketConnection, wrap_client_stream
 from wsproto.utilities import LocalProtocolError
 
-from bookmark_appliance.cdp.discovery import Endpoint
+from bookmark_appliance.cdp.discovery import Endpoint, dial
 from bookmark_appliance.cdp.errors import BrowserGone, CdpError, CommandFailed, PageFailed, TornDown
 
-CONNECT_SECONDS: Final = 10.0
+UPGRADE_SECONDS: Final = 10.0
 """trio-websocket waits for ever where the peer closes before the upgrade (TRAPS 12)."""
 
-COMMAND_SECONDS: Final = 10.0
-"""For a command that only the browser itself has to answer."""
+COMMAND_SECONDS: Final = 5.0
+"""For a command that the browser itself has to answer; one that does not is gone."""
 
-ALIVE_SECONDS: Final = 5.0
-"""How long a browser may take to say its version before it counts as gone."""
+PAGE_SECONDS: Final = 10.0
+"""A page may take the time of the whole read; after each such while its browser is asked whether it lives."""
 
 MAX_MESSAGE_BYTES: Final = 4 * 1024 * 1024
 """Ours ask for 512 KiB at a time; what a page makes Chrome tell (a dialog's text, a `data:` address) has no bound."""
-
-EVENTS_KEPT: Final = 64
-"""A subscriber that falls behind loses the oldest: each event tells a state that a newer one has replaced."""
 
 _TOO_BIG: Final = 1009
 _TORN_DOWN: Final = -32000
 """Chrome's code for whatever can't be done at the moment: no such context, navigated, destroyed."""
 
-_PAGE_GONE: Final = {"Inspector.targetCrashed": "the page crashed", "Inspector.detached": "the page was closed"}
-
 _NOTHING: Final = msgspec.Raw(b"{}")
+
+Hear = Callable[[str, msgspec.Raw], None]
+"""Takes an event's method and its parameters, as JSON."""
 
 T = TypeVar("T")
 
@@ -50,6 +49,9 @@ log = logging.getLogger(__name__)
 class _Error(msgspec.Struct):
     code: int = 0
     message: str = ""
+
+    def failure(self) -> CommandFailed:
+        return (TornDown if self.code == _TORN_DOWN else CommandFailed)(self.message)
 
 
 class _Message(msgspec.Struct):
@@ -61,42 +63,16 @@ class _Message(msgspec.Struct):
     session: str = msgspec.field(name="sessionId", default="")
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """What the browser tells by itself; `params` is JSON."""
-
-    method: str
-    params: msgspec.Raw
-
-
+@dataclass(slots=True, eq=False)
 class _Reply:
-    def __init__(self, session: str, told: str = "") -> None:
-        self.number = 0
-        self.session = session
-        self.told = told
-        self.arrived = trio.Event()
-        self.result = _NOTHING
-        self.error: CdpError | None = None
-
-    def fail(self, error: CdpError) -> None:
-        if not self.arrived.is_set():
-            self.error = error
-            self.arrived.set()
-
-
-@dataclass(frozen=True, slots=True)
-class _Subscription:
     session: str
-    methods: frozenset[str]
-    send: trio.MemorySendChannel[Event]
-    receive: trio.MemoryReceiveChannel[Event]
+    outcome: msgspec.Raw | CdpError | None
+    arrived: trio.Event = field(default_factory=trio.Event)
 
-    def put(self, event: Event) -> None:
-        try:
-            self.send.send_nowait(event)
-        except trio.WouldBlock:
-            self.receive.receive_nowait()
-            self.send.send_nowait(event)
+    def settle(self, outcome: msgspec.Raw | CdpError) -> None:
+        if self.outcome is None:
+            self.outcome = outcome
+            self.arrived.set()
 
 
 class Connection:
@@ -107,9 +83,9 @@ class Connection:
         self._nursery = nursery
         self._ids = count(1)
         self._replies: dict[int, _Reply] = {}
-        self._subscriptions: list[_Subscription] = []
-        self._ended: CdpError | None = None
-        self._gone: dict[str, str] = {}
+        self._hearing: dict[str, Hear] = {}
+        self._lost: dict[str, CdpError] = {}
+        """What became of a session, or of the whole connection, which is "" here as it is in a message."""
 
     async def command(
         self,
@@ -117,71 +93,72 @@ class Connection:
         params: Mapping[str, Any] | None = None,
         answer: type[T] = msgspec.Raw,  # type: ignore[assignment]
         *,
+        at: Sequence[str] = (),
         session: str = "",
-        seconds: float | None = None,
     ) -> T:
-        """The answer to one command, to the browser itself or to the page attached as `session`.
+        """The answer to one command, or what stands in it `at` these names.
 
-        Raises BrowserGone, CommandFailed and, of a page, PageFailed: gone, or without an answer within `seconds`
-        (COMMAND_SECONDS) from a page whose browser does answer.
+        The browser itself has COMMAND_SECONDS for it; the page attached as `session` has for ever, while the browser
+        lives. Raises BrowserGone, CommandFailed and, of a page that is lost, PageFailed.
         """
-        reply = _Reply(session)
-        self._raise_ended(session)
+        number, reply = next(self._ids), _Reply(session, self._lost.get("") or self._lost.get(session))
+        self._replies[number] = reply
         try:
-            with trio.move_on_after(COMMAND_SECONDS if seconds is None else seconds) as deadline:
-                await self._send(reply, method, params, session)
-                await reply.arrived.wait()
+            if reply.outcome is None:
+                await self._send(number, method, params, session)
+            while (outcome := reply.outcome) is None:
+                with trio.move_on_after(PAGE_SECONDS if session else COMMAND_SECONDS):
+                    await reply.arrived.wait()
+                    continue
+                if session:
+                    await self.check_alive()
+                else:
+                    self.fail(BrowserGone(f"no answer to {method}"))
         finally:
-            self._replies.pop(reply.number, None)
-        if reply.error:
-            raise reply.error
-        if deadline.cancelled_caught:
-            if not session:
-                raise BrowserGone(f"no answer to {method}")
-            await self.check_alive()
-            raise PageFailed(f"the page is stuck at {method}")
+            del self._replies[number]
+        if isinstance(outcome, CdpError):
+            raise type(outcome)(*outcome.args)
         try:
-            return msgspec.json.decode(reply.result, type=answer)
-        except msgspec.MsgspecError as error:
+            for name in at:
+                outcome = msgspec.json.decode(outcome, type=dict[str, msgspec.Raw])[name]
+            return msgspec.json.decode(outcome, type=answer)
+        except (msgspec.MsgspecError, KeyError) as error:
             raise CommandFailed(f"{method}: an answer that we don't understand: {error}") from error
 
     async def tell(self, method: str, params: Mapping[str, Any], *, session: str = "") -> None:
         """A command whose answer is not waited for, since what follows is done after it; an error is logged."""
-        reply = _Reply(session, told=method)
-        with trio.move_on_after(COMMAND_SECONDS):
-            await self._send(reply, method, params, session)
+        await self._send(next(self._ids), method, params, session)
 
-    async def _send(self, reply: "_Reply", method: str, params: Mapping[str, Any] | None, session: str) -> None:
-        reply.number = next(self._ids)
-        self._replies[reply.number] = reply
-        message = {"id": reply.number, "method": method, "params": params or {}}
+    def tell_soon(self, method: str, params: Mapping[str, Any], *, session: str = "") -> None:
+        """The same for one who can't wait until it is sent."""
+        self._nursery.start_soon(partial(self.tell, method, params, session=session))
+
+    async def _send(self, number: int, method: str, params: Mapping[str, Any] | None, session: str) -> None:
+        message = {"id": number, "method": method, "params": params or {}}
         if session:
             message["sessionId"] = session
         try:
-            await self._websocket.send_message(msgspec.json.encode(message).decode())
+            with trio.fail_after(COMMAND_SECONDS):
+                await self._websocket.send_message(msgspec.json.encode(message).decode())
         except (ConnectionClosed, LocalProtocolError):  # the latter while it is closing (TRAPS 14)
-            self.end()
+            self._end()
+        except trio.TooSlowError:
+            self.fail(BrowserGone(f"{method} could not be sent"))
 
     async def check_alive(self) -> None:
         """Return when the browser itself answers; raises BrowserGone."""
-        await self.command("Browser.getVersion", seconds=ALIVE_SECONDS)
+        await self.command("Browser.getVersion")
 
-    def subscribe(self, session: str, *methods: str) -> trio.MemoryReceiveChannel[Event]:
-        """The events of these methods from now on; iterating over it ends with the connection."""
-        send, receive = trio.open_memory_channel[Event](EVENTS_KEPT)
-        self._subscriptions.append(_Subscription(session, frozenset(methods), send, receive))
-        return receive.clone()
+    def hear(self, session: str, hear: Hear) -> None:
+        """Call it with the events of this page from now on."""
+        self._hearing[session] = hear
 
-    def start_soon(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Run `work` for as long as the connection is open."""
-        self._nursery.start_soon(work)
-
-    def fail_session(self, session: str, reason: str) -> None:
-        """This page is lost: every command to it, in flight or to come, raises PageFailed."""
-        self._gone.setdefault(session, reason)
+    def fail(self, error: CdpError, session: str = "") -> None:
+        """Every command, or every one to this page, in flight or to come, raises `error`; the first one counts."""
+        error = self._lost.setdefault(session, error)
         for reply in self._replies.values():
-            if reply.session == session:
-                reply.fail(PageFailed(reason))
+            if session in ("", reply.session):
+                reply.settle(error)
 
     async def listen(self) -> None:
         """Hand out what arrives until the connection ends."""
@@ -189,51 +166,26 @@ class Connection:
             while True:
                 self._take(msgspec.json.decode(await self._websocket.get_message(), type=_Message))
         except ConnectionClosed:
-            self.end()
+            pass
         except msgspec.MsgspecError as error:
-            self.end(BrowserGone(f"the peer does not speak the debugging protocol: {error}"))
+            self.fail(BrowserGone(f"the peer does not speak the debugging protocol: {error}"))
         finally:
-            self.end()
+            self._end()
 
     def _take(self, message: _Message) -> None:
-        if message.id is not None:
-            reply = self._replies.get(message.id)
-            if reply is None or reply.session != message.session:
-                return  # its command was given up
-            if reply.told:
-                del self._replies[message.id]
-                if message.error:
-                    log.warning("%s: %s", reply.told, message.error.message)
-            elif message.error:
-                kind = TornDown if message.error.code == _TORN_DOWN else CommandFailed
-                reply.fail(kind(message.error.message))
-            else:
-                reply.result = message.result
-                reply.arrived.set()
-            return
-        if message.method in _PAGE_GONE:
-            self.fail_session(message.session, _PAGE_GONE[message.method])
-        for subscription in self._subscriptions:
-            if message.session == subscription.session and message.method in subscription.methods:
-                subscription.put(Event(message.method, message.params))
+        if message.id is None:
+            if hear := self._hearing.get(message.session):
+                hear(message.method, message.params)
+        elif (reply := self._replies.get(message.id)) and reply.session == message.session:
+            reply.settle(message.error.failure() if message.error else message.result)
+        elif message.error and message.error.code != _TORN_DOWN:
+            log.warning("a command that nobody waits for failed: %s", message.error.message)
 
-    def end(self, error: CdpError | None = None) -> None:
-        """Fail what is in flight and what is still to come with `error`; the first one counts."""
-        if self._ended is None:
-            closed = self._websocket.closed
-            if closed is not None and closed.code == _TOO_BIG:
-                error = PageFailed("the page made the browser say more than is taken in one message")
-            self._ended = error or BrowserGone("the connection to the browser has ended")
-        for reply in self._replies.values():
-            reply.fail(type(self._ended)(*self._ended.args))
-        for subscription in self._subscriptions:
-            subscription.send.close()
-
-    def _raise_ended(self, session: str) -> None:
-        if self._ended is not None:
-            raise type(self._ended)(*self._ended.args)
-        if session in self._gone:
-            raise PageFailed(self._gone[session])
+    def _end(self) -> None:
+        closed = self._websocket.closed
+        if closed is not None and closed.code == _TOO_BIG:
+            self.fail(PageFailed("the page made the browser say more than is taken in one message"))
+        self.fail(BrowserGone("the connection to the browser has ended"))
 
 
 @asynccontextmanager
@@ -260,15 +212,11 @@ async def _keep(
 ) -> None:
     connection: Connection | None = None
     broken: BrowserGone | None = None
-    try:
-        with trio.fail_after(CONNECT_SECONDS):
-            stream = await trio.open_tcp_stream(endpoint.host, endpoint.port)
-    except (OSError, trio.TooSlowError) as error:
-        raise BrowserGone(f"no connection to {endpoint.authority}: {error}") from error
+    stream = await dial(endpoint)
     try:
         with kept:
             async with trio.open_nursery() as nursery:
-                with trio.fail_after(CONNECT_SECONDS):
+                with trio.fail_after(UPGRADE_SECONDS):
                     websocket = await wrap_client_stream(
                         nursery, stream, endpoint.authority, path, max_message_size=MAX_MESSAGE_BYTES
                     )
@@ -283,4 +231,4 @@ async def _keep(
     if broken is not None:
         if connection is None:
             raise broken
-        connection.end(broken)
+        connection.fail(broken)

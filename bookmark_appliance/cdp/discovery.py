@@ -21,10 +21,6 @@ MAX_ANSWER_BYTES: Final = 64 * 1024
 """Chrome's is below 1 KiB."""
 
 
-class _Version(msgspec.Struct):
-    address: str = msgspec.field(name="webSocketDebuggerUrl")
-
-
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """Where the debugging protocol is spoken; `authority` is `host:port` as it stands in the Host header."""
@@ -43,6 +39,15 @@ def parse_endpoint(text: str) -> Endpoint:
     return Endpoint(parts.hostname, port, f"{host}:{port}")
 
 
+async def dial(endpoint: Endpoint) -> trio.SocketStream:
+    """A connection to whoever listens there. Raises BrowserGone."""
+    try:
+        with trio.fail_after(CONNECT_SECONDS):
+            return await trio.open_tcp_stream(endpoint.host, endpoint.port)
+    except (OSError, trio.TooSlowError) as error:
+        raise BrowserGone(f"no connection to {endpoint.authority}: {str(error) or 'not in time'}") from error
+
+
 async def debugger_path(endpoint: Endpoint) -> str:
     """The path of the browser's websocket, by `/json/version`. Raises BrowserGone.
 
@@ -51,11 +56,11 @@ async def debugger_path(endpoint: Endpoint) -> str:
     try:
         with trio.fail_after(DISCOVERY_SECONDS):
             body = await _get(endpoint, "/json/version")
-        path = urlsplit(msgspec.json.decode(body, type=_Version).address).path
+        path = urlsplit(msgspec.json.decode(body, type=dict[str, str])["webSocketDebuggerUrl"]).path
     except trio.TooSlowError:
         raise BrowserGone("no answer at /json/version in time") from None
-    except (OSError, trio.BrokenResourceError, h11.RemoteProtocolError, msgspec.MsgspecError, ValueError) as error:
-        raise BrowserGone(f"/json/version: {error or type(error).__name__}") from error
+    except (trio.BrokenResourceError, h11.RemoteProtocolError, ValueError, KeyError) as error:
+        raise BrowserGone(f"/json/version: {str(error) or type(error).__name__}") from error
     if not re.fullmatch("/devtools/browser/[!-~]+", path):
         raise BrowserGone("/json/version names no browser")
     return path
@@ -65,8 +70,7 @@ async def _get(endpoint: Endpoint, target: str) -> bytes:
     """The body of one small answer, over a connection of its own: Chrome counts as used while one is open."""
     client, body = h11.Connection(h11.CLIENT), b""
     headers = [("Host", endpoint.authority), ("Connection", "close")]
-    with trio.fail_after(CONNECT_SECONDS):
-        stream = await trio.open_tcp_stream(endpoint.host, endpoint.port)
+    stream = await dial(endpoint)
     try:
         await stream.send_all(client.send(h11.Request(method="GET", target=target, headers=headers)) or b"")
         while not isinstance(event := client.next_event(), h11.EndOfMessage):

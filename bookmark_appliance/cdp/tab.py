@@ -5,16 +5,13 @@ Everything of ours runs in an isolated world of the page: it shares the document
 when it is enabled.
 """
 
-import base64
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import msgspec
-import trio
 
-from bookmark_appliance.cdp.connection import Connection, Event
+from bookmark_appliance.cdp.connection import Connection
 from bookmark_appliance.cdp.errors import CdpError, CommandFailed, PageFailed, TornDown
 from bookmark_appliance.page import Page
 
@@ -24,49 +21,53 @@ PIECE_BYTES: Final = 512 * 1024
 MOST_DIALOGS: Final = 20
 """A page that opens more of them never ends."""
 
-_WORLD: Final = "reading"
+SLACK_BYTES: Final = 1024 * 1024
+"""What a document may load beyond what is read of it before it is stopped: what has arrived need not be parsed yet."""
+
 _NO_BODY: Final = "net::ERR_HTTP_RESPONSE_CODE_FAILURE"
 """Chrome shows a page of its own for an error status without a body; the Site did answer."""
 
-_KEEP: Final = """
-    globalThis.piece = (start, length) => {
+_LOOK: Final = """async (most, length, address, cache) => {
+    let bytes, seen;
+    try {
+        if (address === null) {
+            if (document.readyState === "loading")
+                await new Promise((done) => {
+                    document.addEventListener("readystatechange", done, { once: true });
+                    setTimeout(done, 2000);
+                });
+            if (document.readyState === "loading") return { loading: true };
+            const empty = !document.head?.hasChildNodes() && !document.body?.hasChildNodes();
+            const whole = new TextEncoder().encode(empty ? "" : document.documentElement.outerHTML);
+            bytes = whole.subarray(0, most);
+            seen = { address: location.href, truncated: whole.length > most };
+        } else {
+            const answer = await fetch(address, { cache });
+            const parts = [];
+            let size = 0, truncated = false;
+            for (const reader = answer.body?.getReader(); reader && !truncated;) {
+                const { done, value } = await reader.read();
+                if (done) break;
+                truncated = value.length > most - size;
+                parts.push(value.subarray(0, most - size));
+                size += parts.at(-1).length;
+                if (truncated) reader.cancel();
+            }
+            bytes = new Uint8Array(await new Blob(parts).arrayBuffer());
+            const headers = Object.fromEntries(answer.headers);
+            seen = { status: answer.status, address: answer.url, headers, truncated };
+        }
+    } catch (error) {
+        return { rejected: String(error) };
+    }
+    globalThis.piece = (start) => {
         let text = "";
         for (let at = start; at < Math.min(start + length, bytes.length); at += 8192)
             text += String.fromCharCode(...bytes.subarray(at, Math.min(at + 8192, start + length)));
         return btoa(text);
     };
-    return { ...seen, size: bytes.length, piece: globalThis.piece(0, length) };
-"""
-
-_FETCH: Final = f"""async (most, length, address, cache) => {{
-    const answer = await fetch(address, {{ cache }});
-    const parts = [];
-    let size = 0, truncated = false;
-    for (const reader = answer.body?.getReader(); reader && !truncated;) {{
-        const {{ done, value }} = await reader.read();
-        if (done) break;
-        truncated = value.length > most - size;
-        parts.push(value.subarray(0, most - size));
-        size += parts.at(-1).length;
-        if (truncated) reader.cancel();
-    }}
-    const bytes = new Uint8Array(await new Blob(parts).arrayBuffer());
-    const headers = Object.fromEntries(answer.headers);
-    const seen = {{ status: answer.status, address: answer.url, headers, truncated }};
-    {_KEEP}
-}}"""
-
-_DOCUMENT: Final = f"""async (most, length) => {{
-    if (document.readyState === "loading")
-        await new Promise((resolve) => document.addEventListener("DOMContentLoaded", resolve, {{ once: true }}));
-    const empty = !document.head?.hasChildNodes() && !document.body?.hasChildNodes();
-    const whole = new TextEncoder().encode(empty ? "" : document.documentElement.outerHTML);
-    const bytes = whole.subarray(0, most);
-    const seen = {{ status: 0, address: location.href, headers: {{}}, truncated: whole.length > most }};
-    {_KEEP}
-}}"""
-
-_PIECE: Final = "(start, length) => globalThis.piece(start, length)"
+    return { ...seen, size: bytes.length, piece: globalThis.piece(0) };
+}"""
 
 T = TypeVar("T")
 
@@ -97,17 +98,20 @@ class _Response(msgspec.Struct):
     url: str
     status: int
     headers: dict[str, str]
+    received: int = 0
+    """Bytes of its body so far, as we count them."""
 
 
-class _ResponseReceived(msgspec.Struct, rename="camel"):
-    loader_id: str
-    type: str
-    response: msgspec.Raw
-    frame_id: str = ""
+class _Told(msgspec.Struct, rename="camel"):
+    """What an event tells, as far as it matters here; a document's request has its loader's id."""
 
-
-class _Dialog(msgspec.Struct):
     type: str = ""
+    request_id: str = ""
+    frame_id: str = ""
+    response: msgspec.Raw = msgspec.Raw(b"")
+    data_length: int = 0
+    error_text: str = ""
+    canceled: bool = False
 
 
 class _Navigated(msgspec.Struct, rename="camel"):
@@ -115,60 +119,35 @@ class _Navigated(msgspec.Struct, rename="camel"):
     error_text: str = ""
 
 
-class _World(msgspec.Struct):
-    id: int = msgspec.field(name="executionContextId")
-
-
-class _Frame(msgspec.Struct):
-    shown: str = msgspec.field(name="loaderId")
-
-
-class _Tree(msgspec.Struct):
-    frame: _Frame
-
-
-class _FrameTree(msgspec.Struct):
-    tree: _Tree = msgspec.field(name="frameTree")
-
-
-class _Value(msgspec.Struct):
-    value: msgspec.Raw = msgspec.Raw(b"null")
-    description: str = ""
-
-
-class _Thrown(msgspec.Struct):
-    exception: _Value = msgspec.field(default_factory=_Value)
-
-
-class _Called(msgspec.Struct):
-    result: _Value
-    thrown: _Thrown | None = msgspec.field(name="exceptionDetails", default=None)
-
-
 class _Seen(msgspec.Struct):
-    status: int
-    address: str
-    headers: dict[str, str]
-    truncated: bool
-    size: int
-    piece: str
+    loading: bool = False
+    rejected: str = ""
+    status: int = 0
+    address: str = ""
+    headers: dict[str, str] = {}
+    truncated: bool = False
+    size: int = 0
+    piece: bytes = b""
+    """Base64 on the way."""
 
 
 class Tab:
-    """A page that is attached as `session`; `frame` is the id of its main frame."""
+    """A page that is attached as `session`, for one read; `frame` is the id of its main frame."""
 
-    def __init__(self, connection: Connection, session: str, frame: str) -> None:
+    def __init__(self, connection: Connection, session: str, frame: str, read: TabRead) -> None:
         self._connection = connection
         self._session = session
         self._frame = frame
+        self._read = read
+        self._most_loaded = read.most_bytes + SLACK_BYTES
+        self._loading = True
+        self._dialogs = 0
         self._responses: dict[str, _Response] = {}
+        """At most the newest document's, by its loader."""
 
     async def prepare(self) -> None:
         """Before the first page: answer its dialogs, watch its responses, let no policy of its own stop a fetch."""
-        dialogs = self._connection.subscribe(self._session, "Page.javascriptDialogOpening")
-        responses = self._connection.subscribe(self._session, "Network.responseReceived")
-        self._connection.start_soon(lambda: self._answer_dialogs(dialogs))
-        self._connection.start_soon(lambda: self._keep_responses(responses))
+        self._connection.hear(self._session, self._hear)
         for method, params in (
             ("Page.enable", {}),
             ("Page.setBypassCSP", {"enabled": True}),
@@ -177,12 +156,12 @@ class Tab:
         ):
             await self._connection.tell(method, params, session=self._session)
 
-    async def navigate(self, address: str) -> Page | None:
+    async def navigate(self) -> Page | None:
         """Go there; return once the page has begun, or with the whole answer where there is nothing to look at.
 
         Raises PageFailed with Chrome's word for what went wrong.
         """
-        navigated = await self._command("Page.navigate", {"url": address}, _Navigated)
+        navigated = await self._command("Page.navigate", {"url": self._read.address}, _Navigated)
         response = self._responses.get(navigated.loader_id)
         if navigated.error_text == _NO_BODY and response is not None:
             return Page(response.status, _headers(response.headers), b"", response.url)
@@ -190,77 +169,80 @@ class Tab:
             raise PageFailed(navigated.error_text)
         return None
 
-    async def look(self, read: TabRead) -> Page:
+    async def look(self) -> Page:
         """What is there now. Raises TornDown, Rejected, and what a command raises."""
-        world = await self._command("Page.createIsolatedWorld", {"frameId": self._frame, "worldName": _WORLD}, _World)
+        read, in_frame = self._read, {"frameId": self._frame, "worldName": "reading"}
+        world = await self._command("Page.createIsolatedWorld", in_frame, int, "executionContextId")
         # In this order: a call that succeeds in that world was answered by the document whose id was asked in between.
-        shown = (await self._command("Page.getFrameTree", {}, _FrameTree)).tree.frame.shown
+        shown = await self._command("Page.getFrameTree", {}, str, "frameTree", "frame", "loaderId")
+        cache = "no-store" if read.fresh else "default"
+        seen = await self._call(world, _Seen, _LOOK, read.most_bytes, PIECE_BYTES, read.fetch, cache)
+        if seen.loading and self._loading:
+            raise TornDown("the document is still loading")
+        if seen.rejected or seen.loading:
+            raise Rejected(seen.rejected or "the document broke off", shown)
         if read.fetch is None:
-            seen = await self._call(world, shown, _Seen, _DOCUMENT, read.most_bytes, PIECE_BYTES)
             response = self._responses.get(shown)
             if response is None:
                 raise Rejected("the tab shows no answer of the Site", shown)
             seen.status, seen.headers = response.status, response.headers
-        else:
-            cache = "no-store" if read.fresh else "default"
-            seen = await self._call(world, shown, _Seen, _FETCH, read.most_bytes, PIECE_BYTES, read.fetch, cache)
-        body = bytearray(_decoded(seen.piece))
+            seen.truncated |= response.received > self._most_loaded
+        body = bytearray(seen.piece)
         while len(body) < seen.size <= read.most_bytes:
-            body += _decoded(await self._call(world, shown, str, _PIECE, len(body), PIECE_BYTES))
+            body += await self._call(world, bytes, "(start) => globalThis.piece(start)", len(body))
         if len(body) != seen.size:
             raise CommandFailed("a body that is not as long as it says")
         return Page(seen.status, _headers(seen.headers), bytes(body), seen.address, seen.truncated)
 
-    async def _call(self, world: _World, shown: str, answer: type[T], function: str, *arguments: str | int) -> T:
-        called = await self._command(
-            "Runtime.callFunctionOn",
-            {
-                "functionDeclaration": function,
-                "executionContextId": world.id,
-                "arguments": [{"value": argument} for argument in arguments],
-                "awaitPromise": True,
-                "returnByValue": True,
-            },
-            _Called,
-        )
-        if called.thrown is not None:
-            raise Rejected(called.thrown.exception.description.partition("\n")[0], shown)
-        try:
-            return msgspec.json.decode(called.result.value, type=answer)
-        except msgspec.MsgspecError as error:
-            raise CommandFailed(f"an answer that we don't understand: {error}") from error
+    async def _call(self, world: int, answer: type[T], function: str, *arguments: str | int | None) -> T:
+        params = {
+            "functionDeclaration": function,
+            "executionContextId": world,
+            "arguments": [{"value": argument} for argument in arguments],
+            "awaitPromise": True,
+            "returnByValue": True,
+        }
+        return await self._command("Runtime.callFunctionOn", params, answer, "result", "value")
 
-    async def _command(self, method: str, params: Mapping[str, Any], answer: type[T]) -> T:
-        """A command that the page has to answer: it takes the time that the whole read has."""
-        return await self._connection.command(method, params, answer, session=self._session, seconds=math.inf)
+    async def _command(self, method: str, params: Mapping[str, Any], answer: type[T], *at: str) -> T:
+        return await self._connection.command(method, params, answer, at=at, session=self._session)
 
-    async def _answer_dialogs(self, dialogs: trio.MemoryReceiveChannel[Event]) -> None:
-        opened = 0
-        async for event in dialogs:
-            opened += 1
-            if opened > MOST_DIALOGS:
-                self._connection.fail_session(self._session, "the page opens dialogs without end")
-                return
-            leaves = msgspec.json.decode(event.params, type=_Dialog).type == "beforeunload"
-            try:
-                await self._connection.command("Page.handleJavaScriptDialog", {"accept": leaves}, session=self._session)
-            except TornDown:
-                continue  # closed by itself
-            except CdpError:
-                return  # whoever waits for the page hears of it
+    def _hear(self, method: str, params: msgspec.Raw) -> None:
+        match method:
+            case "Network.responseReceived" | "Network.dataReceived" | "Network.loadingFailed":
+                self._follow(msgspec.json.decode(params, type=_Told))
+            case "Page.frameStartedLoading" | "Page.frameStoppedLoading":
+                # Chrome says that a load failed only if it fails after the commit; that it stopped it says in any case.
+                if msgspec.json.decode(params, type=_Told).frame_id == self._frame:
+                    self._loading = method == "Page.frameStartedLoading"
+            case "Page.javascriptDialogOpening":
+                self._answer(msgspec.json.decode(params, type=_Told))
+            case "Inspector.targetCrashed":
+                self._lose("the page crashed")
+            case "Inspector.detached":
+                self._lose("the page was closed")
 
-    async def _keep_responses(self, responses: trio.MemoryReceiveChannel[Event]) -> None:
-        async for event in responses:
-            received = msgspec.json.decode(event.params, type=_ResponseReceived)
-            if (received.type, received.frame_id) == ("Document", self._frame):
-                self._responses = {received.loader_id: msgspec.json.decode(received.response, type=_Response)}
+    def _follow(self, told: _Told) -> None:
+        """Keep the response of the document; stop it where it is too long, and give up one that can't be whole."""
+        if (told.type, told.frame_id) == ("Document", self._frame):
+            self._responses = {told.request_id: msgspec.json.decode(told.response, type=_Response)}
+        elif response := self._responses.get(told.request_id):
+            response.received += told.data_length
+            if response.received - told.data_length <= self._most_loaded < response.received:
+                self._connection.tell_soon("Page.stopLoading", {}, session=self._session)
+            if told.error_text not in ("", _NO_BODY) and not told.canceled and self._read.fetch is None:
+                self._lose(told.error_text)
 
+    def _answer(self, dialog: _Told) -> None:
+        self._dialogs += 1
+        if self._dialogs > MOST_DIALOGS:
+            self._lose("the page opens dialogs without end")
+        else:
+            leave = {"accept": dialog.type == "beforeunload"}
+            self._connection.tell_soon("Page.handleJavaScriptDialog", leave, session=self._session)
 
-def _decoded(piece: str) -> bytes:
-    try:
-        return base64.b64decode(piece, validate=True)
-    except ValueError as error:
-        raise CommandFailed("a body that is not in base64") from error
+    def _lose(self, reason: str) -> None:
+        self._connection.fail(PageFailed(reason), self._session)
 
 
 def _headers(raw: Mapping[str, str]) -> dict[str, str]:

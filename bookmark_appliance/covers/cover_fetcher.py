@@ -12,7 +12,7 @@ from typing import Final
 
 import trio
 
-from bookmark_appliance.covers.image_type import MAX_IMAGE_BYTES, CoverRefused, Image, checked_image
+from bookmark_appliance.covers.image_type import CoverRefused, Image, checked_image
 from bookmark_appliance.covers.public_address import public
 from bookmark_appliance.lanes.page_errors import TransportFailure
 from bookmark_appliance.lanes.page_fetcher import (
@@ -23,7 +23,7 @@ from bookmark_appliance.lanes.page_fetcher import (
     resolve,
 )
 from bookmark_appliance.lanes.series_read import BeforeRequest
-from bookmark_appliance.page import Page
+from bookmark_appliance.page import MAX_IMAGE_BYTES, Page
 
 _ADDRESS: Final = re.compile(
     r"(?i:https)://(?P<host>[A-Za-z0-9.-]{1,253})(?::443)?(?:[/?#][^\x00-\x20\x7f-\xa0\\\s\ud800-\udfff]*)?"

@@ -138,12 +138,11 @@ class CoverFiles:
         """Of every file in this one of PREFIXES the path relative to the cover folder, temporary ones aside."""
         return {f"{prefix}/{folder}/{name}" for folder, name in self._walk(prefix) if not name.startswith(_TEMPORARY)}
 
-    def sweep(self, now_ms: int) -> None:
-        """Remove what killed installs left behind."""
-        for prefix in PREFIXES:
-            for folder, name in self._walk(prefix):
-                if name.startswith(_TEMPORARY):
-                    _remove_old(self.folder / prefix / folder / name, now_ms - _LEFT_BEHIND_MS)
+    def sweep(self, prefix: str, now_ms: int) -> None:
+        """Remove what killed installs left behind under this one of PREFIXES. Raises OSError where it can't."""
+        for folder, name in self._walk(prefix):
+            if name.startswith(_TEMPORARY):
+                _remove_old(self.folder / prefix / folder / name, now_ms - _LEFT_BEHIND_MS)
 
     def _walk(self, prefix: str) -> Iterator[tuple[str, str]]:
         with suppress(FileNotFoundError, NotADirectoryError):

@@ -8,6 +8,7 @@ import trio
 
 from bookmark_appliance.clock import Clock
 from bookmark_appliance.covers.cover_fetcher import CoverFetcher, image_of
+from bookmark_appliance.covers.cover_files import PREFIXES
 from bookmark_appliance.covers.cover_keeper import CoverKeeper
 from bookmark_appliance.covers.cover_need import CoverNeed, cover_need
 from bookmark_appliance.covers.image_type import CoverRefused, Image
@@ -74,12 +75,20 @@ class CoverWorker:
         return not self._needs and not self._busy
 
     async def run(self) -> None:
-        """Clear up after processes that were killed, then work until cancelled."""
-        files = self._keeper.files
-        await files.run(files.sweep, self._clock.now_ms())
+        """Work until cancelled, and meanwhile clear up after processes that were killed."""
         async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._clear_up)
             for _ in range(AT_ONCE):
                 nursery.start_soon(self._work)
+
+    async def _clear_up(self) -> None:
+        """A 256th at a time, since a thread is not cut short; what can't be cleared takes room and harms nobody."""
+        files = self._keeper.files
+        for prefix in PREFIXES:
+            try:
+                await files.run(files.sweep, prefix, self._clock.now_ms())
+            except OSError as error:
+                log.warning("what killed installs left behind can't be cleared away: %s", error)
 
     async def _work(self) -> None:
         async for key in self._receive:

@@ -4,8 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-MAX_IMAGE_BYTES: Final = 10 * 1024 * 1024
-"""After decompression; the same on every route (COV-025, BRO-016)."""
+from bookmark_appliance.page import MAX_IMAGE_BYTES
 
 # SVG is a document that runs scripts, and never an image here.
 _FIRST_BYTES: Final = {

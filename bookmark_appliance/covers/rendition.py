@@ -7,7 +7,6 @@ from collections import OrderedDict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
-from weakref import WeakValueDictionary
 
 import trio
 
@@ -37,8 +36,7 @@ class Renditions:
         """`pillow` is the folder that holds the decoders' package, by default the installed one."""
         self._files = files
         self._pillow = pillow or _installed_pillow()
-        self._one_at_a_time = trio.CapacityLimiter(1)
-        self._turns: WeakValueDictionary[str, trio.Lock] = WeakValueDictionary()
+        self._turn = trio.Lock()
         self._failures: OrderedDict[str, float] = OrderedDict()
 
     async def open(self, address: str, width: int, original: OpenFile) -> OpenFile | None:
@@ -46,8 +44,8 @@ class Renditions:
         name = f"{address}.w{width}.webp"
         found = await self._open(name)
         if found is None and not self._has_failed(name):
-            # Who had to wait finds what the one before has made, or makes it where that one was cut off.
-            async with self._turns.setdefault(name, trio.Lock()):
+            async with self._turn:
+                # Whoever had to wait may find it made meanwhile.
                 found = await self._open(name)
                 if found is None and not self._has_failed(name):
                     found = await self._make(name, width, original)
@@ -61,9 +59,8 @@ class Renditions:
 
     async def _make(self, name: str, width: int, original: OpenFile) -> OpenFile | None:
         try:
-            async with self._one_at_a_time:
-                command = [sys.executable, "-I", "-S", str(_SCRIPT), str(self._pillow), str(width)]
-                body = await _run(command, original)
+            command = [sys.executable, "-I", "-S", str(_SCRIPT), str(self._pillow), str(width)]
+            body = await _run(command, original)
             await self._files.run(self._files.install, name, body)
             return await self._files.run(self._files.open, name)
         except (OSError, _Failed) as error:

@@ -123,7 +123,7 @@ class Acquirer:
         now = self._clock.now_ms()
         async with self._database.transaction() as connection:
             recorded = await record_reading(connection, key, read, asked, now)
-            if read.judgement.outcome in READABLE and not recorded.overtaken:
+            if read.judgement.outcome in READABLE and recorded.stored is not None:
                 await stamp_checked(connection, key, now)
         if recorded.stored is not None:
             self._recorded(key, recorded.stored, read.judgement, False)

@@ -124,7 +124,7 @@ class Poller:
         outcome = read.judgement.outcome
         async with self._database.transaction() as connection:
             recorded = await record_reading(connection, key, read, stamp.series, now)
-            if recorded.overtaken:
+            if recorded.stored is None:
                 await give_back_stamp(connection, key, stamp.at, stamp.series.checked_at)
         if recorded.stored is not None:
             self._recorded(key, recorded.stored, read.judgement, stamp.forced)

@@ -48,11 +48,6 @@ class Recorded:
     backed_off: bool
     stored: StoredSeries | None = None
 
-    @property
-    def overtaken(self) -> bool:
-        """Whether nothing was written of the Series."""
-        return self.stored is None
-
 
 async def record_reading(
     connection: AsyncConnection, key: SeriesKey, read: SeriesRead, asked: StoredSeries, now_ms: int

@@ -1,16 +1,15 @@
 """The one way to a request: nothing of ours asks a Site before its slot is granted (LANE-019, LANE-056)."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
 import trio
-from psycopg import AsyncConnection
 
 from bookmark_appliance.clock import SECOND_MS, Clock
 from bookmark_appliance.database import Database
 from bookmark_appliance.lanes.pace import FLOOR_MS, SHORTEST_SPACING_MS, WIRE_MARGIN_MS
-from bookmark_appliance.store.lane_rows import take_cover_slot, take_request_slot
+from bookmark_appliance.store.lane_rows import take_request_slot
 
 # A moment that passed unused for longer is claimed anew: most of the margin is for the way to the Site.
 FRESH_MS = WIRE_MARGIN_MS // 5
@@ -33,56 +32,45 @@ class RequestSlots:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-        self._last: dict[str, _Grant] = {}
-        self._last_cover: dict[str, _Grant] = {}
+        self._requests: dict[str, _Grant] = {}
+        self._covers: dict[str, _Grant] = {}
 
     async def take(self, site: str, spacing_ms: int = SHORTEST_SPACING_MS) -> "HeldSlot":
         """Wait until the last request to `site` lies `spacing_ms` back and claim the moment.
 
         Raises what the database raises: without the row nothing may be asked.
         """
-        return HeldSlot(self, site, spacing_ms, await self._claim(site, spacing_ms))
-
-    async def renew(self, site: str, spacing_ms: int, unused: _Grant) -> None:
-        """Claim anew a moment that passed unused, unless it has only just passed; raises as `take`."""
-        if trio.current_time() - unused.at > FRESH_MS / SECOND_MS:
-            await self._claim(site, spacing_ms, unused)
-
-    def leaves(self, site: str) -> None:
-        """The request goes out only now: name look-up, connection and TLS lay between its slot and this moment."""
-        self._last[site] = replace(self._last[site], at=trio.current_time())
+        return HeldSlot(self, site, spacing_ms, await self._claim(self._requests, site, spacing_ms))
 
     async def take_for_cover(self, site: str) -> Callable[[], None]:
         """Wait until everything asked of `site` lies a second back and claim the moment; no Lane's gap counts from it.
 
         To be called and raises as `HeldSlot`.
         """
-        self._last_cover[site] = await self._granted(
-            lambda connection, now: take_cover_slot(connection, site, now, SHORTEST_SPACING_MS),
-            lambda: max(_left(self._last.get(site), SHORTEST_SPACING_MS), self._cover_left(site)),
-        )
-        return partial(self._cover_leaves, site)
+        await self._claim(self._covers, site, SHORTEST_SPACING_MS)
+        return partial(self.leaves, site, cover=True)
 
-    def _cover_leaves(self, site: str) -> None:
-        self._last_cover[site] = replace(self._last_cover[site], at=trio.current_time())
+    async def renew(self, site: str, spacing_ms: int, unused: _Grant) -> None:
+        """Claim anew a moment that passed unused, unless it has only just passed; raises as `take`."""
+        if trio.current_time() - unused.at > FRESH_MS / SECOND_MS:
+            await self._claim(self._requests, site, spacing_ms, unused)
 
-    async def _claim(self, site: str, spacing_ms: int, unused: _Grant | None = None) -> _Grant:
-        def left() -> float:
-            last = self._last.get(site)
-            return max(0 if last is unused else _left(last, spacing_ms), self._cover_left(site))
+    def leaves(self, site: str, *, cover: bool = False) -> None:
+        """The request goes out only now: name look-up, connection and TLS lay between its slot and this moment."""
+        grants = self._covers if cover else self._requests
+        grants[site] = replace(grants[site], at=trio.current_time())
 
-        self._last[site] = grant = await self._granted(
-            lambda connection, now: take_request_slot(
-                connection, site, now, spacing_ms, SHORTEST_SPACING_MS, unused.at_ms if unused else 0
-            ),
-            left,
-        )
-        return grant
-
-    async def _granted(
-        self, take: Callable[[AsyncConnection, int], Awaitable[int]], left: Callable[[], float]
+    async def _claim(
+        self, grants: dict[str, _Grant], site: str, spacing_ms: int, unused: _Grant | None = None
     ) -> _Grant:
         """The first moment that the row grants and that is not too near to what this process was granted itself."""
+
+        def left() -> float:
+            last = self._requests.get(site)
+            return max(
+                0 if last is unused else _left(last, spacing_ms), _left(self._covers.get(site), SHORTEST_SPACING_MS)
+            )
+
         wait_ms = 0
         while True:
             await trio.sleep(max(wait_ms / SECOND_MS, left()))
@@ -91,12 +79,18 @@ class RequestSlots:
                 continue
             grant = _Grant(self._clock.now_ms(), trio.current_time())
             async with self._database.connection() as connection:
-                wait_ms = await take(connection, grant.at_ms)
+                wait_ms = await take_request_slot(
+                    connection,
+                    site,
+                    grant.at_ms,
+                    spacing_ms,
+                    SHORTEST_SPACING_MS,
+                    unused=unused.at_ms if unused else 0,
+                    cover=grants is self._covers,
+                )
             if not wait_ms:
+                grants[site] = grant
                 return grant
-
-    def _cover_left(self, site: str) -> float:
-        return _left(self._last_cover.get(site), SHORTEST_SPACING_MS)
 
 
 def _left(last: _Grant | None, spacing_ms: int) -> float:

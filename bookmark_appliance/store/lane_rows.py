@@ -126,35 +126,24 @@ async def end_refusals(connection: AsyncConnection, site: str) -> None:
 
 
 async def take_request_slot(
-    connection: AsyncConnection, site: str, now_ms: int, spacing_ms: int, floor_ms: int, unused: int = 0
-) -> int:
-    """Claim this moment for one request to `site`: `spacing_ms` after its last one, `floor_ms` after its last cover's.
-
-    Returns 0 when it is granted, else the ms until it is worth asking again. The moment `unused`, at which the caller
-    had leave to ask and did not, counts for nothing. One statement in a transaction of its own decides, so that no two
-    processes are granted the same time. A moment in the future was stamped under another clock: when it was, nobody
-    knows, but not later than now (LANE-056, LANE-058).
-    """
-    return await _take_slot(connection, "last_request_at", site, now_ms, spacing_ms, floor_ms, unused)
-
-
-async def take_cover_slot(connection: AsyncConnection, site: str, now_ms: int, floor_ms: int) -> int:
-    """Claim this moment for a request for a cover, `floor_ms` after whatever was asked last; as `take_request_slot`.
-
-    The gap of the Site's Lane does not count from it (LANE-053).
-    """
-    return await _take_slot(connection, "last_cover_at", site, now_ms, floor_ms, floor_ms, 0)
-
-
-async def _take_slot(
     connection: AsyncConnection,
-    moment: LiteralString,
     site: str,
     now_ms: int,
     spacing_ms: int,
     floor_ms: int,
-    unused: int,
+    *,
+    unused: int = 0,
+    cover: bool = False,
 ) -> int:
+    """Claim this moment for one request to `site`: `spacing_ms` after its last one, `floor_ms` after its last cover's.
+
+    Returns 0 when it is granted, else the ms until it is worth asking again. The moment `unused`, at which the caller
+    had leave to ask and did not, counts for nothing. From the request for a `cover` no Lane's gap counts (LANE-053).
+
+    One statement in a transaction of its own decides, so that no two processes are granted the same time. A moment in
+    the future was stamped under another clock: when it was, nobody knows, but not later than now (LANE-056, LANE-058).
+    """
+    moment: LiteralString = "last_cover_at" if cover else "last_request_at"
     values = {"site": site, "now": now_ms, "spacing": spacing_ms, "floor": floor_ms, "unused": unused}
     cursor = await connection.execute(
         f"""

@@ -5,12 +5,12 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 CHROMIUM = shutil.which("chromium")
 START_SECONDS = 60.0
@@ -65,8 +65,18 @@ class Chromium:
         told = self._profile / "DevToolsActivePort"  # written for a port that it chose itself
         if not self.port and told.exists() and (first := told.read_text().split()):
             self.port = int(first[0])
-        with socket.socket() as trying:
-            return bool(self.port) and trying.connect_ex(("127.0.0.1", self.port)) == 0
+        try:
+            return bool(self.port) and bool(self._get("/json/version"))
+        except (OSError, http.client.HTTPException):
+            return False
+
+    def _get(self, target: str) -> Any:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        try:
+            connection.request("GET", target)
+            return json.load(connection.getresponse())
+        finally:
+            connection.close()
 
     def kill(self) -> None:
         """End it as a crash does, all its processes at once."""
@@ -94,13 +104,7 @@ class Chromium:
 
     def tabs(self) -> list[str]:
         """The addresses of the open tabs, Chromium's own pages aside."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
-        try:
-            connection.request("GET", "/json/list")
-            targets = json.load(connection.getresponse())
-        finally:
-            connection.close()
-        pages = [target["url"] for target in targets if target["type"] == "page"]
+        pages = [target["url"] for target in self._get("/json/list") if target["type"] == "page"]
         return [url for url in pages if not url.startswith("chrome://")]
 
     def __enter__(self) -> "Chromium":

@@ -74,4 +74,4 @@ def browser(chromium: Chromium) -> Browser:
 @pytest.fixture
 def impatient(chromium: Chromium) -> Browser:
     """One for what never comes: time enough for a few looks."""
-    return Browser(chromium.endpoint, hold_seconds=3, look_seconds=0.2)
+    return Browser(chromium.endpoint, hold_seconds=1.5, look_seconds=0.2)

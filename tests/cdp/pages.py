@@ -2,7 +2,7 @@
 
 import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -15,11 +15,12 @@ HTML = {"content-type": "text/html; charset=utf-8"}
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer; `body` goes out as it stands."""
+    """One answer; `body` goes out as it stands, and `rest` after it in chunks, of which no last one ever comes."""
 
     body: bytes | str = b""
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=lambda: HTML)
+    rest: Iterable[bytes] | None = None
 
 
 @dataclass(frozen=True)
@@ -66,11 +67,14 @@ class Pages:
                 made = self.at.get(request.address, Answer("<p>nothing here</p>", 404))
                 answer = made if isinstance(made, Answer) else await made(request)
                 body = answer.body.encode() if isinstance(answer.body, str) else answer.body
-                sent = {"content-length": str(len(body)), "connection": "close", **answer.headers}
+                length = {"content-length": str(len(body))} if answer.rest is None else {}
+                sent = {**length, "connection": "close", **answer.headers}
                 await stream.send_all(
                     protocol.send(h11.Response(status_code=answer.status, headers=[*sent.items()])) or b""
                 )
                 await stream.send_all(body)
+                for chunk in answer.rest or ():
+                    await stream.send_all(protocol.send(h11.Data(chunk)) or b"")
         except (trio.BrokenResourceError, h11.RemoteProtocolError):
             pass  # a browser hangs up when it likes
 

@@ -68,18 +68,20 @@ async def test_a_browser_that_is_killed_is_gone_and_the_next_one_is_found(
 async def test_a_browser_that_hangs_is_gone(
     own_chromium: Chromium, pages: Pages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """LANE-023: all of it, in the middle of a read; its tab is closed by the next one, when it goes on."""
-    monkeypatch.setattr(connecting, "ALIVE_SECONDS", 0.5)
-    browser = Browser(own_chromium.endpoint, hold_seconds=4, look_seconds=0.1)
+    """LANE-023: all of it, in the middle of a read, long before its time is over; the next one closes its tab."""
+    browser = Browser(own_chromium.endpoint, look_seconds=0.1)
+    monkeypatch.setattr(connecting, "PAGE_SECONDS", 0.5)
 
     async def stop(request: Request) -> Answer:
+        monkeypatch.setattr(connecting, "COMMAND_SECONDS", 0.5)
         await trio.to_thread.run_sync(lambda: own_chromium.pause(on=True))
         await trio.sleep_forever()
         raise AssertionError
 
     pages.at[PAGE], pages.at[API] = Answer("<p>a page</p>"), stop
-    with pytest.raises(BrowserGone), trio.fail_after(40):
+    with pytest.raises(BrowserGone), trio.fail_after(15):
         await browser.read(READ, arrived, at_once)
+    monkeypatch.undo()
     own_chromium.pause(on=False)
     pages.at[API] = Answer("{}")
     assert (await browser.read(READ, arrived, at_once)).text == "{}"
@@ -109,17 +111,15 @@ async def test_many_reads_leave_nothing_behind(chromium: Chromium, pages: Pages)
     """BRO-009, BRO-011: no tab (the fixture looks), no socket, no process and no memory of ours."""
     pages.at[PAGE], pages.at[API] = Answer("<p>a page</p>"), Answer("{}" + " " * 50_000)
     browser = Browser(chromium.endpoint)
-    for _ in range(10):
+    for _ in range(5):
         await browser.read(READ, arrived, at_once)
     gc.collect()
     before = open_files(), len(chromium.pids()), resident()
     for _ in range(READS):
         await browser.read(READ, arrived, at_once)
     gc.collect()
-    with trio.move_on_after(5):  # those of the pages' server are on their way out
-        while open_files() > before[0]:  # noqa: ASYNC110, the kernel's
-            await trio.sleep(0.05)
-    assert open_files() <= before[0]
+    # Chromium keeps connections to the pages' server ready as it likes; one left by each read would be a hundred.
+    assert open_files() <= before[0] + 10
     assert len(chromium.pids()) <= before[1] + 2
     assert resident() - before[2] < 4_000_000
 

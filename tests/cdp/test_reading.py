@@ -1,7 +1,7 @@
 """What a held tab reads, with a real Chromium."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 import trio
@@ -60,9 +60,10 @@ async def test_a_challenge_that_clears_by_a_reload_is_waited_for(
         pages.at[f"https://{host}/api"] = cleared_by_cookie(Answer(body, 200, {"content-type": "application/json"}))
     page = await read(browser, asked, shown)
     assert (page.status, page.text, page.address) == (200, body, asked or shown)
-    requests = len(pages.requests)
+    before = {address: pages.asked(address) for address in (shown, asked or shown)}
     await read(browser, asked, shown)
-    assert len(pages.requests) - requests == (1 if fetch is None else 2), "the clearance is not kept"
+    assert pages.asked(shown) - before[shown] == (2 if asked == shown else 1), "the clearance is not kept"
+    assert asked is None or pages.asked(asked) - before[asked] == (2 if asked == shown else 1)
 
 
 @pytest.mark.parametrize("fetch", [API, PAGE, None], ids=["api", "own address", "document"])
@@ -148,7 +149,7 @@ async def test_a_document_is_read_when_it_has_been_parsed(browser: Browser, page
     pages.at[PAGE] = Answer("<p>first half</p><script src=/slow.js></script><p>second half</p>")
 
     async def slow(request: Request) -> Answer:
-        await trio.sleep(0.7)
+        await trio.sleep(2.5)  # longer than one look waits
         return Answer("document.title = 'ran'", 200, {"content-type": "text/javascript"})
 
     pages.at["https://site.example/slow.js"] = slow
@@ -171,6 +172,78 @@ async def test_a_page_beyond_the_cap_is_cut_off_in_the_tab(browser: Browser, pag
     page = await read(browser, fetch)
     assert not page.truncated
     assert page.text == long[:-1_000_000] + "</body></html>"
+
+
+class Endless:
+    """A body that goes on for as long as it is taken; `served` tells how far it came, in bytes."""
+
+    def __init__(self, chunk: bytes) -> None:
+        self._chunk = chunk
+        self.served = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        while True:
+            self.served += len(self._chunk)
+            yield self._chunk
+
+
+@pytest.mark.parametrize("kind", ["document", "blanks", "api", "image"])
+async def test_what_loads_without_end_is_stopped_at_the_cap(browser: Browser, pages: Pages, kind: str) -> None:
+    """BRO-016, SITE-040: documents and images are cut off; behind an API, the page that it is asked from."""
+    chapter = b"<p>a chapter and another, with a name of its own</p>" * 1_000
+    shown = Endless({"blanks": b" " * 65_536, "image": b"\xff" * 65_536}.get(kind, chapter))
+    asked_before = 0
+
+    async def late(request: Request) -> Answer:
+        """A challenge, until the page behind it has been stopped."""
+        nonlocal asked_before
+        before, asked_before = asked_before, shown.served
+        return Answer("{}") if shown.served == before else CHALLENGE
+
+    pages.at[PAGE], pages.at[API] = Answer("", rest=shown), late
+    pages.at[IMAGE] = Answer("", 200, {"content-type": "image/jpeg"}, rest=shown)
+    most = MAX_IMAGE_BYTES if kind == "image" else MAX_BODY_BYTES
+    with trio.fail_after(30):
+        if kind == "image":
+            page = await browser.read(TabRead(IMAGE, "", most, fresh=False), arrived, at_once)
+        else:
+            page = await read(browser, API if kind == "api" else None)
+    assert (page.status, page.truncated) == (200, kind != "api")
+    if kind == "document":
+        assert b"<p>a chapter and another, with a name of its own</p>" in page.body
+    assert shown.served < 3 * most + 16_000_000, "what lies on the way is counted too"
+
+
+@pytest.mark.parametrize(
+    ("broken", "reason"),
+    [
+        (Answer("<p>half of it", 200, {**HTML, "content-length": "1000"}), "net::ERR_CONTENT_LENGTH_MISMATCH"),
+        (Answer("", rest=[b"<p>half of it"]), "net::ERR_INCOMPLETE_CHUNKED_ENCODING"),
+    ],
+)
+async def test_a_document_that_breaks_off_fails_at_once(
+    browser: Browser, pages: Pages, broken: Answer, reason: str
+) -> None:
+    """BRO-006, BRO-009, LANE-027: also behind a challenge; to ask an API from it, half of it is enough."""
+    pages.at[PAGE], pages.at[API] = broken, Answer("{}")
+    pages.at["https://broken.example/"] = cleared_by_cookie(broken)
+    with trio.fail_after(20):
+        for address in (PAGE, "https://broken.example/"):
+            with pytest.raises(PageFailed, match=f"{reason}|the document broke off"):
+                await read(browser, None, address)
+        assert (await read(browser, API)).text == "{}"
+
+
+async def test_a_challenge_that_leads_astray_is_the_answer(browser: Browser, pages: Pages) -> None:
+    """BRO-010: what can't be fetched afterwards tells less."""
+    answers = iter([CHALLENGE])
+
+    async def astray(request: Request) -> Answer:
+        return next(answers, Answer("", 302, {"location": "https://elsewhere.example/"}))
+
+    pages.at[PAGE], pages.at[API] = Answer("<p>a page</p>"), astray
+    with trio.fail_after(20):
+        assert (await read(browser, API)).headers["cf-mitigated"] == "challenge"
 
 
 @pytest.mark.parametrize("policies", [{}, STRICT], ids=["open", "strict"])

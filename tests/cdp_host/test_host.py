@@ -16,6 +16,7 @@ import trio
 from trio_websocket import ConnectionClosed
 
 from bookmark_appliance.cdp import chrome_keeper, chrome_process
+from bookmark_appliance.cdp.chrome_process import CLOSE_SECONDS, TERM_SECONDS
 from bookmark_appliance.cdp.chrome_profile import chromes_on
 from tests.cdp_host.hosting import ZONE, Host, chrome_options, host_of, running_host
 from tests.serving_process import Place, eventually
@@ -262,6 +263,23 @@ async def test_it_ends_in_good_order_when_told_to(tmp_path: Path) -> None:
     assert not chromes_on(profile)
     assert [folder.stat().st_mode & 0o777 for folder in (place.data, profile)] == [0o700, 0o700]
     assert "Traceback" not in command.said
+
+
+async def test_told_twice_it_does_not_wait_for_its_chrome(tmp_path: Path) -> None:
+    """OPS-007, BRO-019: it goes on catching signals while it ends, so that no Chrome outlives it."""
+    place = Place(tmp_path)
+    profile = place.data / "chrome-profile"
+    async with place.start("browser", "--listen", "127.0.0.1:0", "--timezone", ZONE) as command:
+        await (await host_of(command)).discovery()
+        [stuck] = chromes_on(profile)
+        os.killpg(stuck, signal.SIGSTOP)
+        command.signal(signal.SIGTERM)
+        await eventually(lambda: "shutting down" in command.said)
+        command.signal(signal.SIGTERM)
+        with trio.fail_after(CLOSE_SECONDS + TERM_SECONDS - 1):
+            assert await command.ended() == 0
+    assert not chromes_on(profile)
+    assert "the end is cut short" in command.said
 
 
 async def test_a_host_that_was_killed_leaves_nothing_that_keeps_the_next_one_from_starting(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def main(folder: Path) -> int:
         assert not path.exists() or path.read_bytes() == BODY, f"half a file after {kills} lines"
         files.install(ADDRESS, BODY)
         assert path.read_bytes() == BODY
-        files.sweep(time.time_ns() // 1_000_000 + 2 * HOUR_MS)
+        files.sweep(ADDRESS[:2], time.time_ns() // 1_000_000 + 2 * HOUR_MS)
         assert os.listdir(path.parent) == [ADDRESS]
 
 

@@ -8,11 +8,12 @@ import pytest
 import trio
 
 from bookmark_appliance.covers.cover_fetcher import CoverFetcher
-from bookmark_appliance.covers.image_type import MAX_IMAGE_BYTES, CoverRefused
+from bookmark_appliance.covers.image_type import CoverRefused
 from bookmark_appliance.lanes import curl_transfer
 from bookmark_appliance.lanes.curl_transfer import CurlClient
 from bookmark_appliance.lanes.page_errors import TransportFailure
 from bookmark_appliance.lanes.page_fetcher import PROFILE
+from bookmark_appliance.page import MAX_IMAGE_BYTES
 from tests.covers.attacks import CONFUSING, LITERALS, NOT_PUBLIC, UNSENDABLE
 from tests.covers.fetching import CDN, COVER, Names, answering, cover_fetcher_for
 from tests.lanes.fetching import at_once

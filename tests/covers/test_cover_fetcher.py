@@ -9,8 +9,9 @@ import pytest
 import trio
 
 from bookmark_appliance.covers.cover_fetcher import CoverFetcher
-from bookmark_appliance.covers.image_type import MAX_IMAGE_BYTES, CoverRefused
+from bookmark_appliance.covers.image_type import CoverRefused
 from bookmark_appliance.lanes.page_errors import FetcherUnavailable
+from bookmark_appliance.page import MAX_IMAGE_BYTES
 from tests.covers.fetching import CDN, COVER, Names, answering, cover_fetcher_for, gif
 from tests.lanes.fetching import at_once
 from tests.memory_peak import memory_peak_kb, memory_peak_starts_again

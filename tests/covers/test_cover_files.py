@@ -141,11 +141,11 @@ def test_only_what_a_killed_install_left_long_ago_is_swept(files: CoverFiles) ->
         os.utime(path, ns=(moment, moment))
     (files.folder / "stray").touch()
     (files.folder / "01" / "stray").touch()
-    files.sweep(10**12)
+    files.sweep(ADDRESS[:2], 10**12)
     assert not old.exists()
     assert young.exists()
     assert files.exists(ADDRESS)
-    files.sweep(10**12 + HOUR_MS)
+    files.sweep(ADDRESS[:2], 10**12 + HOUR_MS)
     assert not young.exists()
 
 

@@ -9,7 +9,7 @@ import trio
 from bookmark_appliance.covers.cover_files import CoverFiles, relative_path
 from bookmark_appliance.covers.cover_keeper import CoverKeeper, Difference
 from bookmark_appliance.database import Database
-from bookmark_appliance.store.covers import RECLAIM_LOCK, lock_address
+from bookmark_appliance.store.covers import RECLAIM_LOCK, StoredCover, lock_address, record_cover
 from bookmark_appliance.store.owner_acts import Removal
 from tests.covers.shelf import KEY, OTHER, SOURCE, Shelf, address_of, picture
 
@@ -40,6 +40,27 @@ async def test_the_second_ordinary_writer_loses_and_leaves_nothing(shelf: Shelf)
     assert await shelf.address() == first
     assert await shelf.rows() == {first}
     assert shelf.stored() == {relative_path(first)}
+
+
+async def test_of_two_ordinary_writers_at_once_the_second_loses(shelf: Shelf) -> None:
+    """COV-015: it waits for the first one, and judges the Series as that one leaves it."""
+    first, second = (address_of(picture(name)) for name in "ab")
+    lost: list[str] = []
+
+    async def write(address: str) -> None:
+        async with shelf.database.transaction() as connection:
+            cover = StoredCover(relative_path(address), "image/jpeg")
+            lost.append(await record_cover(connection, KEY, address, cover, source=SOURCE, replaces=False))
+            if address == first:
+                writers.start_soon(write, second)
+                with trio.fail_after(20):
+                    while await shelf.sql("SELECT 1 FROM pg_locks WHERE NOT granted") == []:
+                        pass
+
+    async with trio.open_nursery() as writers:
+        writers.start_soon(write, first)
+    assert lost == ["", second]
+    assert await shelf.address() == first
 
 
 async def test_a_forced_write_replaces_and_the_old_object_goes(shelf: Shelf) -> None:

@@ -119,16 +119,24 @@ async def test_a_reading_with_a_cover_gives_its_series_one(shelf: Shelf, hosts: 
     assert hosts.plainly == [SOURCE]
 
 
-async def test_it_begins_by_clearing_up(shelf: Shelf, hosts: Hosts) -> None:
-    """COV-018: what a killed process left behind an hour ago or longer."""
+async def test_it_clears_up_what_it_can(shelf: Shelf, hosts: Hosts, caplog: pytest.LogCaptureFixture) -> None:
+    """COV-018, COV-012: what a killed process left behind an hour ago or longer; a folder that can't be read is one
+    line and keeps no cover from being got."""
+    (shelf.folder / "aa").symlink_to("aa")
     left = shelf.folder / "ab" / "cd" / ".new-0123456789abcdef"
     left.parent.mkdir(parents=True)
     left.write_bytes(b"half")
     os.utime(left, (1, 1))
+    hosts.images[SOURCE] = picture("a")
+    work = Work(shelf, hosts)
+    await work.read(KEY, SOURCE)
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(Work(shelf, hosts).worker.run)
-        await eventually(lambda: not left.exists())
+        nursery.start_soon(work.worker.run)
+        await eventually(lambda: work.worker.idle and not left.exists())
         nursery.cancel_scope.cancel()
+    assert await shelf.address() == address_of(picture("a"))
+    [record] = caplog.records
+    assert "Too many levels of symbolic links" in record.getMessage()
 
 
 async def test_a_failure_is_logged_and_the_next_poll_tries_again(

@@ -5,13 +5,13 @@ import struct
 import pytest
 
 from bookmark_appliance.covers.image_type import (
-    MAX_IMAGE_BYTES,
     CoverRefused,
     Image,
     checked_image,
     declared_type,
     image_type,
 )
+from bookmark_appliance.page import MAX_IMAGE_BYTES
 from tests.simulated_sites.images import image
 
 GIF = b"GIF89a\x01\x00\x01\x00\x00\x00\x00;"

@@ -73,9 +73,10 @@ async def test_what_fails_is_not_stamped_and_stays_due(
 
 
 async def test_the_lane_leaves_a_claimed_series_alone(autojump_clock: MockClock, world: World) -> None:
-    """COV-002, LANE-049: an Acquisition under way and a pass never fetch one page beside each other."""
+    """COV-002, LANE-049: an Acquisition under way and a pass never fetch one page beside each other; one that had to
+    wait for its turn claims its Series anew."""
     await hold_series(world.database, world.readers[0], "s")
-    await claim(world, START_MS + 45_000)
+    await claim(world, START_MS + 10_000)
     world.fetcher.seconds = 20
     async with trio.open_nursery() as nursery:
         nursery.start_soon(world.acquirer().acquire, key("s"))

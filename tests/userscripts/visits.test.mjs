@@ -146,6 +146,9 @@ for (const navigationApi of [true, false]) {
       browser.move(`/series/${uuid(1)}/reader/${uuid(4)}`);
       await browser.pass(20000);
       assert.equal(server.rows.get(`kagane:${uuid(1)}`).last_chapter_num, 1);
+      browser.show({ title: "X, another chapter", og: "X - Chapter 9" });
+      await browser.pass(20000);
+      assert.equal(server.rows.get(`kagane:${uuid(1)}`).last_chapter_num, 1, "another source of the title says nothing of this one");
       browser.show({ og: "X - Chapter 2" });
       await browser.pass(20000);
       assert.equal(server.rows.get(`kagane:${uuid(1)}`).last_chapter_num, 2);
@@ -156,9 +159,17 @@ for (const navigationApi of [true, false]) {
       await browser.pass(6000);
       browser.move(`${series("a")}/chapter/6`, content("A", 6));
       await browser.pass(8000);
-      browser.move(`${series("a")}/chapter/6#comments`);
+      browser.move(`${series("a")}/chapter/6?from=mail#comments`);
       await browser.pass(8000);
       assert.deepEqual(saved(browser), [["asura:a", 5, true], ["asura:a", 6, true]]);
+    });
+
+    test("the same Series at another address keeps its title", async () => {
+      const browser = await at(series("a"), content("A"), { server: holding("b"), navigationApi });
+      browser.move("/comics/a-00000000");
+      await browser.pass(5000);
+      assert.equal(browser.state.page.title, "A");
+      assert.equal(browser.state.page.seriesUrl, `${HOST}/comics/a-00000000`);
     });
 
     test("a title that never rests does not keep a page from being read", async () => {
@@ -231,12 +242,12 @@ describe("Sightings and checks (USR-017, USR-019)", () => {
     assert.equal(pages().length, 1);
     assert.deepEqual(pages()[0][1].headers, undefined);
     for (let n = 0; n < 4; n++) {
-      browser.move(`/browse?page=${n}`, { title: `Browse ${n}` });
+      browser.move(`/browse/${n}`, { title: `Browse ${n}` });
       await browser.pass(5000);
     }
     assert.deepEqual(latest(browser).map(([key]) => key).sort(), ["asura:a", "asura:b"]);
     await browser.pass(4 * 3600 * 1000);
-    browser.move("/browse?page=9", { title: "Browse 9" });
+    browser.move("/browse/9", { title: "Browse 9" });
     await browser.pass(5000);
     assert.equal(pages().length, 3);
   });
@@ -246,7 +257,7 @@ describe("Sightings and checks (USR-017, USR-019)", () => {
     browser.pages.set(HOST + series("b"), { ...listing("c", 40), url: HOST + series("c") });
     await browser.start();
     for (let n = 0; n < 5; n++) {
-      browser.move(`/?${n}`, { title: String(n) });
+      browser.move(`/tags/${n}`, { title: String(n) });
       await browser.pass(5000);
     }
     assert.equal(browser.fetched.filter(([address]) => address.startsWith(HOST)).length, 2);

@@ -18,6 +18,7 @@ function start(env) {
   const nowhere = { address: "", page: OTHER, stopReading() {} };
   let visit = nowhere;
   let rendering = 0;
+  let keyBefore; // of the page before
 
   function render() {
     rendering ||= setTimeout(() => {
@@ -33,6 +34,7 @@ function start(env) {
 
   function left() {
     visit.stopReading();
+    keyBefore = visit.page.key;
     visit = nowhere;
     render();
   }
@@ -64,7 +66,7 @@ function start(env) {
     const page = detectPage(adapter, window.location, document);
     if (isFresh || page.type === "other") return page;
     if (adapter.seriesInPage && page.type === "chapter") return OTHER;
-    return { ...page, title: "", ...(adapter.numberInTitle && { chapterNum: null, chapterLabel: "" }) };
+    return { ...page, title: page.key === keyBefore ? page.title : "", ...(adapter.numberInTitle && { chapterNum: null, chapterLabel: "" }) };
   }
 
   async function arrive(arrived) {
@@ -86,7 +88,7 @@ function start(env) {
     else await queue.save(page.key, (current) => current && readOn(current, page, now()));
   }
 
-  watchNavigation(env, { entered, left });
+  watchNavigation(env, { titleOf: () => adapter.title(document), entered, left });
   window.addEventListener("online", () => queue.refresh());
   window.addEventListener("offline", render);
   window.addEventListener("pageshow", ({ persisted }) => persisted && queue.refresh());

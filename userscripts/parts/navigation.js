@@ -8,10 +8,13 @@ const SETTLE_PATIENCE_MS = 3000;
 const LOOK_MS = 1000;
 
 /** Call `entered(isFresh)` for each page once it has settled, and `left()` as soon as its address is another. Called again
- *  for a title that comes late. Not fresh: title and headings are those of the page before, and may be its own or not. */
-function watchNavigation({ window, document, now }, { entered, left }) {
+ *  when title or headings change later. Not fresh: `titleOf()` is still what it was on the page before, and may be that
+ *  one's or its own. */
+function watchNavigation({ window, document, now }, { titleOf, entered, left }) {
   let address = addressOf(window.location);
-  let shown = signature(document); // at the last call of `entered`
+  let shown = signature(document); // at the last call of `entered`, and what `titleOf` gave then
+  let title = titleOf();
+  let old = null; // the title of the page before
   let settling = 0;
 
   /** Whether the address is another than at the last look. */
@@ -19,15 +22,16 @@ function watchNavigation({ window, document, now }, { entered, left }) {
     const current = addressOf(window.location);
     if (current !== address) {
       address = current;
+      old = settling ? titleOf() : title;
       left();
-      settle(settling ? signature(document) : shown);
+      settle();
       return true;
     }
-    if (!settling && signature(document) !== shown) settle("");
+    if (!settling && signature(document) !== shown) settle();
     return false;
   }
 
-  function settle(before) {
+  function settle() {
     const began = now();
     let latest = signature(document);
     let since = began;
@@ -35,10 +39,11 @@ function watchNavigation({ window, document, now }, { entered, left }) {
       if (look()) return;
       const current = signature(document);
       if (current !== latest) [latest, since] = [current, now()];
-      const isFresh = current !== before;
+      const isFresh = titleOf() !== old;
       if ((isFresh && now() - since >= SETTLE_MS) || now() - began >= SETTLE_PATIENCE_MS) {
         settling = 0;
         shown = current;
+        title = titleOf();
         entered(isFresh);
       } else {
         settling = setTimeout(step, 100);
@@ -54,9 +59,9 @@ function watchNavigation({ window, document, now }, { entered, left }) {
   entered(true);
 }
 
-/** A fragment is a place on the same page. */
-function addressOf({ href }) {
-  return href.split("#")[0];
+/** A fragment or a query makes no other page on any of the Sites. */
+function addressOf({ pathname }) {
+  return pathname;
 }
 
 function signature(document) {

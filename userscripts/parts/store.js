@@ -15,16 +15,16 @@ function createStore(storage, site) {
     return parsed.get(name)[1];
   }
 
-  /** `needful` is what must outlive this tab, where that is less. */
-  function write(name, value, needful = value) {
-    const text = JSON.stringify(value);
+  /** `value` is what `text` would be read as, `needful` what must outlive this tab, where that is less. */
+  function write(name, text, value, needful = text) {
     if (!kept.has(name) && text === parsed.get(name)?.[0]) return; // other tabs would hear of it
     kept.delete(name);
     lost.delete(name);
+    parsed.set(name, [text, value]);
     if (put(name, text)) return;
     kept.set(name, text);
     attempt(() => storage.removeItem(PREFIX + name)); // an older state must not be sent for a newer one
-    if (!put(name, JSON.stringify(needful))) lost.add(name);
+    if (!put(name, needful)) lost.add(name);
   }
 
   function put(name, text) {
@@ -42,14 +42,20 @@ function createStore(storage, site) {
     /** key -> row. */
     rows: () => new Map(read("cache", rowsOf)),
     write(rows, waiting) {
-      // Rows first: a marker without its row could not be sent.
-      write("cache", inListOrder(rows.values()), [...rows.values()].filter(({ key }) => waiting.has(key)));
+      const list = inListOrder(rows.values());
+      const known = [...read("cache", rowsOf).values()];
+      if (kept.has("cache") || list.length !== known.length || list.some((row, n) => row !== known[n])) {
+        // Rows first: a marker without its row could not be sent.
+        const needful = list.filter(({ key }) => waiting.has(key));
+        write("cache", JSON.stringify(list), new Map(list.map((row) => [row.key, row])), JSON.stringify(needful));
+      }
+      const own = [...waiting].filter(([key]) => key.startsWith(`${site}:`));
       elsewhere = new Map([...waiting].filter(([key]) => !key.startsWith(`${site}:`)));
-      write("queue", [...waiting].filter(([key]) => !elsewhere.has(key)).map(([, { at, marker }]) => [at, marker]));
+      write("queue", JSON.stringify(own.map(([, { at, marker }]) => [at, marker])), new Map(own));
     },
     /** key -> when it was last checked here (unix ms). */
     lastChecked: () => new Map(read("lastchecked", timesOf)),
-    writeLastChecked: (times) => write("lastchecked", Object.fromEntries(times)),
+    writeLastChecked: (times) => write("lastchecked", JSON.stringify(Object.fromEntries(times)), times),
     /** Whether a change that waits would be lost with this tab. */
     unstored: () => queue().size > 0 && (lost.has("cache") || lost.has("queue") || elsewhere.size > 0),
   };

@@ -28,8 +28,17 @@
     within.querySelectorAll(".panel.open").forEach((panel) => setOpen(panel, false));
   }
 
+  function makeChapterForm(pencil) {
+    const form = byId("chapter-form").content.firstElementChild.cloneNode(true);
+    form.id = decodeURIComponent(pencil.hash.slice(1));
+    form.setAttribute("action", pencil.dataset.action);
+    form.elements.chapter.value = pencil.dataset.chapter;
+    pencil.closest(".acts").after(form);
+    return form;
+  }
+
   function toggle(link) {
-    const panel = target(link);
+    const panel = target(link) ?? makeChapterForm(link);
     const open = !panel.classList.contains("open");
     closePanels(scope(link));
     setOpen(panel, open);
@@ -136,17 +145,18 @@
     const values = Object.fromEntries(new FormData(form));
     if (submitter?.name) values[submitter.name] = submitter.value;
     const path = submitter?.getAttribute("formaction") ?? form.getAttribute("action");
-    const request = htmx.ajax("POST", path, { source: submitter ?? form, target: card, swap: "outerHTML", values });
-    request.catch(() => {}); // told below, by htmx's own events
+    // A failure is told by its event.
+    htmx.ajax("POST", path, { source: submitter ?? form, target: card, swap: "outerHTML", values }).catch(() => {});
   });
 
   // Requests: what was said about the last one goes, focus stays where the hand is, a failure is told where it happened.
 
   let before = null;
-  const slotOf = (element) => element.closest(".card, .row")?.querySelector(".error-inline") ?? byId("list-error");
+  const slotOf = (element) => element.closest(".card, .row, .more")?.querySelector(".error-inline") ?? byId("list-error");
 
   document.addEventListener("htmx:beforeRequest", ({ detail: { elt } }) => {
     slotOf(elt)?.replaceChildren();
+    before = null;
     if (elt.matches(".tabs a")) {
       before = { tab: document.querySelector(".tabs .active") };
       setCurrent(elt);
@@ -167,11 +177,10 @@
   });
 
   document.addEventListener("htmx:afterRequest", ({ detail: { successful } }) => {
-    if (successful && before?.card) {
-      const control = byId(before.card)?.querySelector(before.control);
-      const next = control ?? byId(before.neighbour)?.querySelector(".actions a, .actions button");
-      (next ?? document.querySelector(".tabs .active")).focus();
-    }
+    if (!successful || !before?.card) return;
+    const control = byId(before.card)?.querySelector(before.control);
+    const next = control ?? byId(before.neighbour)?.querySelector(".actions a, .actions button");
+    (next ?? document.querySelector(".tabs .active")).focus();
     before = null;
   });
 
@@ -191,16 +200,16 @@
     return link;
   }
 
-  function reasonOf({ status, responseText }) {
+  function reasonOf({ status, responseText }, verb) {
     const reason = responseText.trim();
-    if (status !== 400) return "That could not be saved. Try again.";
+    if (status !== 400) return `That could not be ${verb === "get" ? "loaded" : "saved"}. Try again.`;
     if (!reason || reason.length > 120 || reason.startsWith("<")) return "This value was not accepted.";
     return reason[0].toUpperCase() + reason.slice(1) + (/[.!?]$/.test(reason) ? "" : ".");
   }
 
-  document.addEventListener("htmx:responseError", ({ detail: { elt, xhr } }) => {
+  document.addEventListener("htmx:responseError", ({ detail: { elt, xhr, requestConfig } }) => {
     if (xhr.status === 401) fail(elt, "Your session has ended, and nothing was saved. ", signInLink());
-    else fail(elt, reasonOf(xhr));
+    else fail(elt, reasonOf(xhr, requestConfig.verb));
   });
   const unreachable = ({ detail: { elt } }) => fail(elt, "There is no connection. Try again.");
   document.addEventListener("htmx:sendError", unreachable);

@@ -8,7 +8,7 @@ addAdapter({
   detect(location, document) {
     const [, name, number] = location.pathname.match(/^\/comics\/([^/]+)(?:\/chapter\/([^/]+))?\/?$/) ?? [];
     if (!name) return OTHER;
-    const title = metaContent(document, "og:title");
+    const title = this.title(document);
     const slug = this.slug(name);
     return number === undefined
       ? seriesPage(this, slug, title.replace(/\s*\|\s*asura scans$/i, ""), `/comics/${name}`)
@@ -20,6 +20,8 @@ addAdapter({
     const chapter = ownLink(this.host, `/comics/(?<name>[^/?#]+)/chapter/(?<number>${NUMBER})`);
     return highestChapter(links, chapter, (found, link) => this.slug(found.groups.name) === seriesId && /chapter\s*[0-9]/i.test(link.text));
   },
+
+  title: (document) => metaContent(document, "og:title"),
 
   slug(name) {
     return name.replace(/(?<=.)-[0-9a-f]{8}$/, "");

@@ -9,7 +9,7 @@ addAdapter({
     const [, name, number] = location.pathname.match(/^\/title\/([^/]+)(?:\/[^/-]+-chapter-([^/]+))?\/?$/) ?? [];
     const id = name?.split("-")[0];
     if (!id) return OTHER;
-    const title = oneLine(document.title);
+    const title = this.title(document);
     return number === undefined
       ? seriesPage(this, id, title, `/title/${name}`)
       : chapterPage(this, id, title.replace(/\s+·\s+ch\.\s*\S+$/i, ""), `/title/${name}`, number, location);
@@ -20,4 +20,6 @@ addAdapter({
     const chapter = ownLink(this.host, `/title/(?<id>[^/?#-]+)[^/?#]*/[^/?#-]+-chapter-(?<number>${NUMBER})`);
     return highestChapter(links, chapter, (found) => found.groups.id === seriesId);
   },
+
+  title: (document) => oneLine(document.title),
 });

@@ -7,7 +7,7 @@ addAdapter({
   list: "#chapters-list",
 
   detect(location, document) {
-    const title = metaContent(document, "og:title");
+    const title = this.title(document);
     const series = location.pathname.match(/^\/manga\/([^/]+)\/?$/);
     const chapter = location.pathname.match(/^\/title\/([^/]+)\/chapter\/([^/]+)(?:\/[^/]*)?\/?$/);
     const slug = this.slug((series ?? chapter)?.[1]);
@@ -27,6 +27,8 @@ addAdapter({
     const own = [...counts].reduce((most, each) => (each[1] > most[1] ? each : most), ["", 0])[0];
     return highestChapter(links, chapter, (found) => found.groups.id === own);
   },
+
+  title: (document) => metaContent(document, "og:title"),
 
   slug(encoded = "") {
     return attempt(() => decodeURIComponent(encoded), "");

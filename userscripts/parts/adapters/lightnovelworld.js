@@ -8,7 +8,7 @@ addAdapter({
   seriesInPage: true,
 
   detect(location, document) {
-    const heading = textOf(document, "h1.entry-title");
+    const heading = this.title(document);
     const series = location.pathname.match(/^\/novel\/([^/]+)\/?$/);
     if (series) return seriesPage(this, series[1], heading, `/novel/${series[1]}/`);
     const [, number] = location.pathname.match(/^\/[^/]+-chapter-([^/]+)\/?$/) ?? [];
@@ -16,6 +16,8 @@ addAdapter({
     if (!slug) return OTHER;
     return chapterPage(this, slug, heading.replace(/^(.*[^\s:–—-])\s+(?:[-–—:]\s*)?chapter\s+[0-9.]+(?:\s*[-–—:].*)?$/i, "$1"), `/novel/${slug}/`, number, location);
   },
+
+  title: (document) => textOf(document, "h1.entry-title"),
 
   seriesOf(document, location) {
     const link = document.querySelector('a[aria-label="All Chapter"]')?.getAttribute("href");

@@ -7,10 +7,12 @@ addAdapter({
 
   detect(location, document) {
     const series = location.pathname.match(/^\/([^/]+)\.html$/);
-    if (series) return seriesPage(this, series[1], textOf(document, "h3.title"), location.pathname);
+    if (series) return seriesPage(this, series[1], this.title(document), location.pathname);
     const [, slug, number] = location.pathname.match(/^\/([^/]+)\/chapter-([^/]+)\.html$/) ?? [];
     return slug ? chapterPage(this, slug, textOf(document, "a.truyen-title"), `/${slug}.html`, number, location) : OTHER;
   },
+
+  title: (document) => textOf(document, "h3.title"),
 
   latest(links, seriesId) {
     const chapter = ownLink(this.host, `/(?<slug>[^/?#]+)/chapter-(?<number>${NUMBER})`);
