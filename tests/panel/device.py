@@ -102,7 +102,7 @@ class Device:
         self.installed = answer["identifier"]
 
     def find(self, selector: str) -> Locator:
-        return self.page.locator("bookmark-panel").locator(selector)
+        return self.page.locator("[data-bookmark-panel]").locator(selector)
 
     def button(self, name: str, within: str = ".page") -> Locator:
         return self.find(within).get_by_role("button", name=name, exact=True)

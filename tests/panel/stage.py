@@ -132,7 +132,7 @@ class Stage:
     @property
     def shadow(self) -> Locator:
         """The panel's host: what is looked for in it is found in its shadow root."""
-        return self.page.locator("bookmark-panel")
+        return self.page.locator("[data-bookmark-panel]")
 
     def find(self, selector: str) -> Locator:
         return self.shadow.locator(selector)
@@ -157,7 +157,7 @@ class Stage:
         """The words on what has the focus in the panel, or the name of its tag."""
         found: str = self.page.evaluate(
             """() => {
-              const focused = document.querySelector("bookmark-panel").shadowRoot.activeElement;
+              const focused = document.querySelector("[data-bookmark-panel]").shadowRoot.activeElement;
               return focused && (focused.getAttribute("aria-label") || focused.textContent || focused.localName);
             }"""
         )
@@ -183,9 +183,10 @@ def set_stage(
     return Stage(page, mount(page, library), asked)
 
 
-def mount(page: Page, library: str = "manga") -> IsolatedWorld:
-    """Put the panel into a page that is there."""
+def mount(page: Page, library: str = "manga", before: str = "") -> IsolatedWorld:
+    """Put the panel into a page that is there; `before` runs ahead of it in its world."""
     world = IsolatedWorld(page)
+    world.run(before or "0")
     given = {"library": library, "web": WEB, "sites": _SITES[library]}
     mounted = _MOUNT % {name: json.dumps(value) for name, value in given.items()}
     figures = f"const HIGHEST_CHAPTER = {HIGHEST_CHAPTER};"
@@ -227,7 +228,8 @@ def findings(page: Page) -> list[str]:
     page.evaluate(_AXE)
     found: list[str] = page.evaluate(
         """async () => {
-          const {violations} = await axe.run(document.querySelector("bookmark-panel"), {resultTypes: ["violations"]});
+          const host = document.querySelector("[data-bookmark-panel]");
+          const {violations} = await axe.run(host, {resultTypes: ["violations"]});
           return violations.filter(({impact}) => impact === "serious" || impact === "critical")
             .flatMap(({id, nodes}) => nodes.map(({target, failureSummary}) => `${id} ${target} ${failureSummary}`));
         }"""

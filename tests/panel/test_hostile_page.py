@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
-from tests.panel.stage import PLAIN, Stage, at, row, state
+from tests.panel.stage import PLAIN, Stage, at, mount, row, state
 
 Setting = Callable[..., Stage]
 
@@ -14,16 +14,16 @@ ROWS = (BRASS, row("Salt Road", 3, 3, site="comix"))
 
 STYLES = {
     "unset": "* { all: unset !important; } *::before, *::after { content: 'x' !important; }",
-    "hidden": """bookmark-panel, div, button, section {
+    "hidden": """div, button, section {
       display: none !important; visibility: hidden !important; opacity: 0 !important; }""",
-    "moved": """body, body *, bookmark-panel {
+    "moved": """body, body *, html > div {
       position: static !important; transform: rotate(9deg) !important; zoom: 2 !important; margin: 9px !important; }""",
     "inherited": """html { direction: rtl; font: 40px/3 cursive; letter-spacing: 1em; color: red; cursor: none;
       text-transform: uppercase; --ink: red; --y: 9; }
       * { --ink: red !important; --paper: red !important; --width: 9px !important; user-select: none !important; }""",
     "covered": "body::after { content: ''; position: fixed; inset: 0; z-index: 2147483647; }",
 }
-LOOK = """() => [...document.querySelector("bookmark-panel").shadowRoot.querySelectorAll("*")].map((one) => {
+LOOK = """() => [...document.querySelector("[data-bookmark-panel]").shadowRoot.querySelectorAll("*")].map((one) => {
   const {x, y, width, height} = one.getBoundingClientRect();
   const style = getComputedStyle(one);
   const names = ["color", "backgroundColor", "fontSize", "display", "opacity", "visibility", "direction",
@@ -54,6 +54,21 @@ def test_a_policy_without_styles_is_kept_to(stage: Setting) -> None:
     expect(shown.find(".monogram")).to_have_text(["B"])
 
 
+def test_an_engine_that_adopts_no_sheet_takes_an_element(stage: Setting) -> None:
+    """USR-022: as Firefox does."""
+    page = stage().page
+    page.reload()
+    world = mount(page, before="globalThis.CSSStyleSheet = class { replaceSync() { throw new Error('not here'); } }")
+    again = Stage(page, world, [])
+    again.open(state(ROWS))
+    assert again.find("#panel").evaluate("one => getComputedStyle(one).position") == "fixed"
+    assert names_of_colours(again) == 2
+
+
+def names_of_colours(stage: Stage) -> int:
+    return stage.find(".list .site").count()
+
+
 def test_the_page_can_press_nothing(stage: Setting) -> None:
     """USR-022: an open shadow root can be reached into, and what is pressed from there is not a person's doing."""
     shown = stage()
@@ -62,7 +77,7 @@ def test_the_page_can_press_nothing(stage: Setting) -> None:
     shown.button("Remove", ".list .actions").click()
     shown.page.evaluate(
         """() => {
-          const root = document.querySelector("bookmark-panel").shadowRoot;
+          const root = document.querySelector("[data-bookmark-panel]").shadowRoot;
           for (const one of root.querySelectorAll("button")) {
             one.click();
             one.dispatchEvent(new MouseEvent("click", {bubbles: true, composed: true}));
@@ -100,7 +115,7 @@ def test_what_the_page_throws_out_comes_back(stage: Setting) -> None:
     """USR-022: with the next state, and in the state it was in."""
     shown = stage()
     shown.open(state(ROWS))
-    shown.page.evaluate("document.querySelector('bookmark-panel').remove()")
+    shown.page.evaluate("document.querySelector('[data-bookmark-panel]').remove()")
     shown.render(state(ROWS))
     expect(shown.find("#panel")).to_be_visible()
 

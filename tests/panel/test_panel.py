@@ -185,7 +185,9 @@ def test_rendering_anew_disturbs_nothing(stage: Setting) -> None:
     place = "one => [one.scrollTop, one.getRootNode().querySelector('input').getBoundingClientRect().top]"
     shown.find(".list").evaluate("one => { one.scrollTop = 180; }")
     before = shown.find(".list").evaluate(place)
-    shown.page.evaluate("kept = [...document.querySelector('bookmark-panel').shadowRoot.querySelectorAll('.row')]")
+    shown.page.evaluate(
+        "kept = [...document.querySelector('[data-bookmark-panel]').shadowRoot.querySelectorAll('.row')]"
+    )
     later = [rows[20], *rows[:20], *rows[21:]]
     later[6] = {**rows[5], "favorite": True, "latest_chapter_num": 99}
     shown.render(state(later, at(rows[0], 1), waiting=1, state="waiting", notice="A word"))
@@ -287,7 +289,7 @@ def test_1500_rows_stay_smooth(stage: Setting) -> None:
     shown = stage(**PHONE)
     shown.render(state(many_rows(1500)))
     cost = "(() => { const began = performance.now(); %s; list.scrollHeight; return performance.now() - began; })()"
-    shown.world.run("list = document.querySelector('bookmark-panel').shadowRoot.querySelector('.list')")
+    shown.world.run("list = document.querySelector('[data-bookmark-panel]').shadowRoot.querySelector('.list')")
     shown.world.run(f"rows = {json.dumps(many_rows(1500))}")
     render = "panel.render({page: null, rows: structuredClone(rows), sync: {state: 'saved'}, online: true})"
     first = shown.world.run(cost % "panel.open()")

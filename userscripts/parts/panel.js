@@ -114,14 +114,17 @@ function createPanel({ library, webBase, sites, actions, place }) {
   function say(element, words) {
     if (element.textContent !== words) element.textContent = words;
   }
-  const button = (does, attributes, ...children) => node("button", { type: "button", "data-do": does, ...attributes }, ...children);
+  function button(does, attributes, ...children) {
+    return node("button", { type: "button", "data-do": does, ...attributes }, ...children);
+  }
   const outside = { target: "_blank", rel: "noopener noreferrer" };
 
-  const host = document.createElement("bookmark-panel");
+  const host = node("div", { "data-bookmark-panel": library }); // no name of its own: the page could define its element
   const shadow = host.attachShadow({ mode: "open" });
   const fab = button("toggle", { id: "fab", "aria-expanded": "false" }, node("span", { id: "hit" }));
   const veil = node("div", { id: "veil", "data-do": "close" });
   const sync = node("p", { class: "sync", role: "status" });
+  const shut = button("close", { class: "close", "aria-label": "Close" }, "×");
   const notices = node("div", { class: "notices", role: "status" });
   const tabs = node("nav", { class: "tabs", "aria-label": "Lists" });
   for (const [name, words] of panelRules.tabs) {
@@ -140,29 +143,37 @@ function createPanel({ library, webBase, sites, actions, place }) {
   const panel = node(
     "section",
     { id: "panel", role: "dialog", "aria-label": `${label} bookmarks`, tabindex: "-1" },
-    node("div", { class: "head" }, node("h1", {}, label), sync, button("close", { class: "close", "aria-label": "Close" }, "×")),
+    node("div", { class: "head" }, node("h1", {}, label), sync, shut),
     notices, tabs, list, page, chips,
   );
   const root = node("div", { class: "panel-root" }, fab, veil, panel);
   shadow.append(root);
-  const sheet = new CSSStyleSheet(); // no style element: a page's policy may forbid those
-  sheet.replaceSync(PANEL_CSS);
-  shadow.adoptedStyleSheets = [sheet];
+  try {
+    const sheet = new CSSStyleSheet(); // a page's policy may forbid style elements
+    sheet.replaceSync(PANEL_CSS);
+    shadow.adoptedStyleSheets = [sheet];
+  } catch {
+    shadow.prepend(node("style", {}, PANEL_CSS)); // Firefox adopts none from an isolated world
+  }
 
   // One row, in the list or for this page. Only what has changed is touched, and an open form never.
 
   function rowView(where) {
-    const name = node("bdi", { class: "name" });
+    const name = node("bdi", { class: "name", dir: "auto" });
     const progress = node("span");
     const latest = node("span");
     const site = node("span");
     const finished = node("span", { class: "finished" });
     const cover = node("span", { class: "cover" });
-    const about = node("span", {}, name, node("span", { class: "chapters" }, progress, latest), node("span", { class: "facts" }, site, finished));
-    about.firstChild.dir = "auto";
-    const go = node("a", { class: "go", rel: outside.rel }, ...(where === "list" ? [cover] : []), about);
+    const chapters = node("span", { class: "chapters" }, progress, latest);
+    const about = node("span", {}, name, chapters, node("span", { class: "facts" }, site, finished));
+    const go = node("a", { class: "go", rel: outside.rel }, about);
     const more = button("more", { class: "more", "aria-expanded": "false" }, "⋯");
-    const element = node(where === "list" ? "li" : "div", { class: "row" }, go, ...(where === "list" ? [more] : []));
+    const element = node(where === "list" ? "li" : "div", { class: "row" }, go);
+    if (where === "list") {
+      go.prepend(cover);
+      element.append(more);
+    }
     const view = { where, element, more, row: null, shown: "", drawer: null, strip: null, form: null };
     let pictured = null;
 
@@ -230,7 +241,8 @@ function createPanel({ library, webBase, sites, actions, place }) {
     set(archive, "data-do", archived ? "restore" : "form");
     say(archive, archived ? "Restore" : "Archive");
     for (const each of Object.values(view.strip)) {
-      if (each.dataset.form) set(each, "aria-expanded", each.dataset.do === "form" && String(each.dataset.form === view.shown));
+      const opens = each.dataset.do === "form";
+      set(each, "aria-expanded", opens && String(each.dataset.form === view.shown));
     }
     if (view.form?.dataset.form === view.shown) return;
     view.form?.remove();
@@ -241,17 +253,19 @@ function createPanel({ library, webBase, sites, actions, place }) {
   function formOf(name, row) {
     const cancel = button("cancel", { class: "cancel" }, "Cancel");
     const yes = (words) => node("button", { class: "yes", "data-do": name }, words);
-    const calm = { class: "form calm", "data-form": name, novalidate: true };
+    const calm = { class: "form calm", "data-form": name };
     if (name === "archive") {
-      return node("form", calm, node("p", {}, "Archive this series? It keeps its chapter and rests under Archived."), yes("Archive"), cancel);
+      const words = node("p", {}, "Archive this series? It keeps its chapter and rests under Archived.");
+      return node("form", calm, words, yes("Archive"), cancel);
     }
     if (name === "remove") {
-      const words = "Remove this series and the chapter you are at? There is no way back.";
-      return node("form", { ...calm, class: "form" }, node("p", {}, words), cancel, yes("Remove"));
+      const words = node("p", {}, "Remove this series and the chapter you are at? There is no way back.");
+      return node("form", { ...calm, class: "form" }, words, cancel, yes("Remove"));
     }
     const input = node("input", { inputmode: "decimal", autocomplete: "off", maxlength: 20 });
     input.value = (state.page?.key === row.key && state.page.chapterNum) || row.last_chapter_num || "";
-    const wrong = node("p", { class: "wrong", role: "alert", hidden: true }, "A chapter is a number from 0 to 100000, such as 12 or 12.5.");
+    const rule = "A chapter is a number from 0 to 100000, such as 12 or 12.5.";
+    const wrong = node("p", { class: "wrong", role: "alert", hidden: true }, rule);
     return node("form", calm, node("label", {}, "Last chapter read", input), yes("Save"), cancel, wrong);
   }
 
@@ -277,7 +291,8 @@ function createPanel({ library, webBase, sites, actions, place }) {
     const at = focusedRow ? [...rows.children].indexOf(focusedRow) : -1;
     const onPage = page.contains(focused);
     const { left, top } = list.getBoundingClientRect();
-    const steady = list.scrollTop > 0 ? focusedRow ?? shadow.elementFromPoint(left + 40, top + 1)?.closest(".list .row") : null;
+    const firstInSight = () => shadow.elementFromPoint(left + 40, top + 1)?.closest(".list .row");
+    const steady = list.scrollTop > 0 ? focusedRow ?? firstInSight() : null;
     const stood = steady?.getBoundingClientRect().top;
     renderSync();
     for (const each of tabs.children) {
@@ -290,7 +305,8 @@ function createPanel({ library, webBase, sites, actions, place }) {
     if (!focused) return;
     if (focused.checkVisibility()) focused.focus({ preventScroll: true });
     else if (at >= 0 && rows.children.length) viewOf.get(rows.children[Math.min(at, rows.children.length - 1)]).more.focus();
-    else (onPage ? [...page.querySelectorAll("button")].find((each) => each.checkVisibility()) ?? panel : tabs.querySelector("[aria-current]")).focus();
+    else if (onPage) ([...page.querySelectorAll("button")].find((each) => each.checkVisibility()) ?? panel).focus();
+    else tabs.querySelector("[aria-current]").focus();
   }
 
   function renderSync() {
@@ -338,7 +354,8 @@ function createPanel({ library, webBase, sites, actions, place }) {
   const pageView = rowView("page");
   const pageName = node("bdi", { class: "name", dir: "auto" });
   const pageChapter = node("span", { class: "chapters" });
-  const offer = node("div", {}, node("div", { class: "go" }, pageName, pageChapter), button("bookmark", { class: "add" }, "+ Bookmark this"));
+  const add = button("bookmark", { class: "add" }, "+ Bookmark this");
+  const offer = node("div", {}, node("div", { class: "go" }, pageName, pageChapter), add);
   const hereWords = node("span");
   const hereEnter = button("enter", { class: "link" }, "Enter it");
   const here = node("p", { class: "here" }, hereWords, hereEnter);
@@ -465,8 +482,9 @@ function createPanel({ library, webBase, sites, actions, place }) {
     } else close();
   });
   // What is done here is none of the page's business: its shortcuts, its taps, its wheels.
-  const own = "keydown keyup keypress beforeinput input change submit click dblclick auxclick contextmenu mousedown mouseup pointerdown pointerup touchstart touchend touchmove wheel focusin focusout paste copy cut";
-  for (const type of own.split(" ")) shadow.addEventListener(type, (event) => event.stopPropagation(), { passive: true });
+  const ours = "keydown keyup keypress beforeinput input change submit click dblclick auxclick contextmenu mousedown mouseup"
+    + " pointerdown pointerup touchstart touchend touchmove wheel focusin focusout paste copy cut";
+  for (const type of ours.split(" ")) shadow.addEventListener(type, (event) => event.stopPropagation(), { passive: true });
 
   const nearEnd = new IntersectionObserver(
     ([{ isIntersecting }]) => {
@@ -506,7 +524,8 @@ function watchTab(fab, root, host, place) {
   function scrollerAt(x, y) {
     const below = document.elementsFromPoint(x, y).find((element) => element !== host);
     for (let element = below; element && element !== document.body; element = element.parentElement) {
-      if (element.scrollHeight > element.clientHeight && /auto|scroll/.test(getComputedStyle(element).overflowY)) return element;
+      const scrolls = /auto|scroll/.test(getComputedStyle(element).overflowY);
+      if (scrolls && element.scrollHeight > element.clientHeight) return element;
     }
     return document.scrollingElement;
   }
