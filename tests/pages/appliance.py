@@ -32,7 +32,7 @@ COVERS = 9
 Stored = dict[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Reader:
     """A Reader who is signed in. Their Series are theirs alone: every slug begins with their number."""
 
@@ -107,7 +107,7 @@ class Reader:
         self.appliance.ask("DELETE FROM sessions WHERE reader_id = %s RETURNING id", self.id)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Appliance:
     """One running `serve`. `covers` are the addresses of drawings in its keeping."""
 

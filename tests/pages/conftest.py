@@ -14,6 +14,9 @@ from tests.open_folder import open_folder
 from tests.pages.appliance import Appliance, new_database, running, with_covers
 from tests.pages.browser import Browsing
 
+FLAGS = ("--no-sandbox", "--disable-gpu", "--enable-features=OverlayScrollbar")
+"""Scrollbars lie over the page, as they do on a phone."""
+
 
 @pytest.fixture(scope="package")
 def appliance(postgres_conninfo: str) -> Iterator[Appliance]:
@@ -27,7 +30,7 @@ def browser(appliance: Appliance) -> Iterator[Browser]:
     """The system's Chromium. It begins behind the appliance, whose start wants no other loop in this thread."""
     path = shutil.which("chromium")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield browser
         browser.close()
 
