@@ -23,7 +23,7 @@ PHONE: dict[str, Any] = {"viewport": {"width": 360, "height": 800}, "is_mobile":
 DESK: dict[str, Any] = {"viewport": {"width": 1280, "height": 800}}
 WIDTHS = (360, 1280)
 SCHEMES: tuple[Scheme, ...] = ("dark", "light")
-PATIENCE = 10_000
+PATIENCE = 30_000
 """Milliseconds, on a machine that is busy with other tests."""
 
 _SERIOUS = ("serious", "critical")
@@ -119,9 +119,12 @@ def assert_accessible(page: Page, state: str) -> None:
 
 
 def in_every_look(page: Page, widths: tuple[int, ...] = WIDTHS) -> Iterator[str]:
-    """Show the page at each width and in each scheme; what to call that."""
+    """Show the page at each width and in each scheme; what to call that. A phone's scrollbars take no room."""
+    devices = page.context.new_cdp_session(page)
     for width in widths:
         page.set_viewport_size({"width": width, "height": 800})
+        metrics = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600}
+        devices.send("Emulation.setDeviceMetricsOverride", metrics)
         for scheme in SCHEMES:
             page.emulate_media(color_scheme=scheme)
             yield f"{width}-{scheme}"

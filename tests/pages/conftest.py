@@ -8,14 +8,11 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.open_folder import open_folder
 from tests.pages.appliance import Appliance, new_database, running, with_covers
-from tests.pages.browser import Browsing
-
-FLAGS = ("--no-sandbox", "--disable-gpu", "--enable-features=OverlayScrollbar")
-"""Scrollbars lie over the page, as they do on a phone."""
+from tests.pages.browser import PATIENCE, Browsing
 
 
 @pytest.fixture(scope="package")
@@ -29,8 +26,9 @@ def appliance(postgres_conninfo: str) -> Iterator[Appliance]:
 def browser(appliance: Appliance) -> Iterator[Browser]:
     """The system's Chromium. It begins behind the appliance, whose start wants no other loop in this thread."""
     path = shutil.which("chromium")
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
         yield browser
         browser.close()
 

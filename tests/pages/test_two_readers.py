@@ -19,7 +19,7 @@ def test_two_readers_at_once(appliance: Appliance, browsing: Browsing) -> None:
         "INSERT INTO bookmarks (reader_id, site, series_id, last_chapter_num, updated_at) VALUES (%s, %s, %s, 1, 1)",
         *(ben.id, shared.site, ann.slug(shared)),
     )
-    sees = {ann: ("Brass Garden", "Read by both"), ben: ("Salt Road", "Read by both")}
+    sees = {ann: ("Read by both", "Brass Garden"), ben: ("Salt Road", "Read by both")}
     pages = {reader: browsing.page(appliance, reader, **DESK) for reader in (ann, ben)}
     for reader, page in pages.items():
         shows(page, *sees[reader])

@@ -1,8 +1,8 @@
 // Nothing of anybody's library is kept: without a connection there is one honest page, and that is all.
 "use strict";
 
-const CACHE = "offline-1";
-const KEPT = ["/static/offline.html", "/static/style.css"];
+const CACHE = "offline-2";
+const KEPT = ["/static/offline.html", "/static/style.css", "/static/fonts/instrument-serif-400-latin.woff2"];
 
 self.addEventListener("install", (event) => {
   event.waitUntil(caches.open(CACHE).then((cache) => cache.addAll(KEPT)));
