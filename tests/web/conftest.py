@@ -17,12 +17,12 @@ from bookmark_appliance.covers.cover_keeper import CoverKeeper
 from bookmark_appliance.credentials import derive_credential
 from bookmark_appliance.database import Database
 from bookmark_appliance.lanes.sites import SITES as REGISTRY
+from bookmark_appliance.script_assembly import SCRIPTS
 from bookmark_appliance.secret import Secret
 from bookmark_appliance.store.bookmarks import NewSeries
 from bookmark_appliance.store.readers import add_reader
 from bookmark_appliance.web.app import create_app
 from bookmark_appliance.web.context import WebContext
-from bookmark_appliance.web.userscript_pages import SCRIPTS
 
 ORIGIN = "https://asurascans.com"
 SITES = {site.name: site.host for site in REGISTRY.values()}

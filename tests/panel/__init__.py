@@ -1,0 +1,1 @@
+"""What a Reader sees and touches of the userscripts, in a real Chromium."""
