@@ -135,6 +135,7 @@ def test_findings_are_told(browsing: Browsing, appliance: Appliance) -> None:
     """What the states above are held to does find something where there is something."""
     page = browsing.page(appliance, None, "/login", **PHONE)
     page.evaluate("document.querySelector('main').append(document.createElement('button'))")
+    page.evaluate("document.querySelector('main button').style.width = '40px'")
     page.evaluate("document.querySelector('h1').style.width = '400px'")
     with pytest.raises(AssertionError, match="button-name"):
         assert_accessible(page, "spoilt")
