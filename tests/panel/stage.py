@@ -211,6 +211,17 @@ def serve_pages(context: BrowserContext, html: str, asked: list[str], headers: d
     context.route("**/covers/**", cover)
 
 
+def count_work(cdp: CDPSession) -> None:
+    """Let `work_ms` count the time that a page's own thread is at work: other tests share the machine."""
+    cdp.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+
+def work_ms(cdp: CDPSession) -> float:
+    """Since the page began."""
+    metrics = {one["name"]: one["value"] for one in cdp.send("Performance.getMetrics")["metrics"]}
+    return 1000 * float(metrics["TaskDuration"])
+
+
 def findings(page: Page) -> list[str]:
     """What axe-core finds serious or critical in the panel as it is."""
     page.evaluate(_AXE)
