@@ -1,4 +1,4 @@
-"""`python3 build.py demo`: the six Sites, the appliance and two Readers on this machine, offline, until Ctrl-C.
+"""`python3 build.py demo`: six Sites, a Discord, the appliance and two Readers on this machine, offline, until Ctrl-C.
 
 The Sites grow by a chapter every twenty seconds, and `demo_story` makes one refuse and another pause, so that there is
 something to see. Where a Chrome is installed, the browser host runs too, and three Sites stand behind a challenge.
@@ -7,6 +7,8 @@ something to see. Where a Chrome is installed, the browser host runs too, and th
 import json
 import os
 import re
+import secrets
+import socket
 import subprocess
 import sys
 import tempfile
@@ -25,8 +27,8 @@ from tests.simulated_sites.world import Series, sample_world
 GROW_EVERY_SECONDS = "20"
 START_SECONDS = 60
 STOP_SECONDS = 20
-READERS = ("0", "1002")
-"""Discord ids; the first is the owner of local mode."""
+READERS = ("1001", "1002")
+"""Discord ids; the first is the owner."""
 PLAIN_SITES = ("asura", "demonic", "lightnovelworld")
 WITH_CHROME = "kagane, comix and novelfull stand behind a challenge; they are read through a browser.\n"
 WITHOUT_CHROME = "No Chrome or Chromium on this machine: novelfull is read plainly, kagane and comix wait unread.\n"
@@ -40,8 +42,15 @@ async def demo(folder: Path) -> None:
             sites = ("tests.simulated_sites", "--env-file", settings, "--grow-every", GROW_EVERY_SECONDS)
             nursery.start_soon(partial(running, *sites, stdout=subprocess.DEVNULL))
             await until(settings.exists)
+            discord = folder / "discord.env"
+            own = f"http://127.0.0.1:{free_port()}"
+            stand_in = ("tests.discord_stand_in", "--redirect-uri", f"{own}/auth/discord/callback")
+            nursery.start_soon(partial(running, *stand_in, "--env-file", discord, stdout=subprocess.DEVNULL))
+            await until(discord.exists)
             with settings.open("a") as file:
-                file.write(f"DATA_DIR={folder / 'data'}\nPORT=0\nLOG_FORMAT=text\n")
+                file.write(f"DATA_DIR={folder / 'data'}\nPUBLIC_BASE_URL={own}\nPORT={own.rpartition(':')[2]}\n")
+                file.write(f"OWNER_DISCORD_ID={READERS[0]}\nTOKEN_KEY={secrets.token_hex(32)}\nLOG_FORMAT=text\n")
+                file.write(discord.read_text())
             chrome = find_chrome()
             if chrome:
                 host = ("browser", "--listen", "127.0.0.1:0", "--timezone", "Asia/Jakarta")
@@ -54,6 +63,14 @@ async def demo(folder: Path) -> None:
         print(WITH_CHROME if chrome else WITHOUT_CHROME, flush=True)
         sites_at = sites_address(settings.read_text())
         await tell_story(settings, address, credentials[READERS[0]], sites_at, challenges=chrome is not None)
+
+
+def free_port() -> int:
+    """One that nobody listens on: where Discord sends a browser back to is settled before the appliance starts."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
 
 
 async def running(*arguments: object, **options: Any) -> None:
@@ -109,7 +126,10 @@ def what_to_try(address: str, credentials: dict[str, str], settings: str) -> str
     first = shown[0]
     lines = [
         "",
-        "Two Readers and their credentials:",
+        "Open the library, and sign in as one of two Readers; 1666 is a stranger, who is refused:",
+        f"    {address}/",
+        "",
+        "What their userscripts would carry:",
         *(f"    {reader:>6}  {secret}" for reader, secret in credentials.items()),
         "",
         "Bookmark a Series of each plain Site. No Latest Chapter is given, the appliance finds it:",

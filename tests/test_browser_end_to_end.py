@@ -22,9 +22,10 @@ from bookmark_appliance.secret import Secret
 from tests.open_folder import open_folder
 from tests.serving_process import Place, Serve
 from tests.simulated_sites import SimulatedSites, faults, simulated_sites
+from tests.simulated_sites.images import image
 from tests.simulated_sites.pages import STRICT
 from tests.simulated_sites.world import GATED, Series
-from tests.test_serve import as_address, first_of, key_of, latest_becomes, put, stop
+from tests.test_serve import Row, as_address, first_of, key_of, latest_becomes, put, rows, stop
 
 pytestmark = pytest.mark.skipif(find_chrome() is None, reason="no Chrome on this machine")
 
@@ -122,7 +123,7 @@ def grow(sites: SimulatedSites, series: Series) -> None:
 
 
 def agents(sites: SimulatedSites, host: str) -> set[str]:
-    """Who asked this host: a browser names itself by its brands too."""
+    """Who asked this host, or this Site for pages: a browser names itself by its brands too."""
     return {f"{seen.headers.get('user-agent')} {seen.headers.get('sec-ch-ua')}" for seen in sites.requests_to(host)}
 
 
@@ -143,8 +144,23 @@ async def open_pages_become(port: int, expected: list[str]) -> None:
     assert found == expected
 
 
+async def covers_become(client: httpx.AsyncClient, expected: list[Series]) -> None:
+    """Wait until the list shows a cover of each, and look at its bytes."""
+    listed: dict[str, Row] = {}
+    with trio.move_on_after(LATEST_SECONDS):
+        while not listed or not all(listed[key_of(series)]["cover"] for series in expected):
+            listed = await rows(client)
+            await trio.sleep(0.1)
+    for series in expected:
+        answer = await client.get(listed[key_of(series)]["cover"])
+        assert answer.content == image(series.shape.cover_type, series.slug)
+
+
 async def test_series_behind_a_challenge_show_their_latest_chapter(appliance: Appliance) -> None:
-    """BRO-002, BRO-004, BRO-006, BRO-009, SITE-003: through the browser alone, whose clearance outlives a restart."""
+    """BRO-002, BRO-004, BRO-006, BRO-009, SITE-003: through the browser alone, whose clearance outlives a restart.
+
+    COV-008, COV-009, BRO-013, BRO-015: their covers too, but for novelfull's, which is had plainly.
+    """
     sites = appliance.sites
     gated, plain = [first_of(sites, site) for site in GATED], first_of(sites, "asura")
     for site in GATED:
@@ -162,12 +178,15 @@ async def test_series_behind_a_challenge_show_their_latest_chapter(appliance: Ap
         appliance.check_now(*gated)
         async with appliance.serve() as (serve, client):
             await latest_becomes(client, latest(*gated, plain), LATEST_SECONDS)
+            await covers_become(client, gated)
             await stop(serve)
             assert "Traceback" not in serve.said
         await open_pages_become(port, [])
     assert [gate.cleared for gate in gates] == cleared
     assert "left behind" not in browser.said
-    [of_browser] = agents(sites, "comix.to") | agents(sites, "kagane.to") | agents(sites, "novelfull.com")
+    [of_browser] = set[str]().union(
+        *(agents(sites, where) for where in ("comix.to", "static.comix.to", "kagane.to", "novelfull"))
+    )
     assert "Headless" not in of_browser
     assert of_browser not in agents(sites, plain.shape.host)
 

@@ -106,6 +106,12 @@ class CoverFiles:
         """Whether there is such a file."""
         return self.path(name).is_file()
 
+    def is_empty(self) -> bool:
+        """Whether nothing was ever kept here; a folder that is missing is empty too."""
+        with suppress(FileNotFoundError):
+            return not any(self.folder.iterdir())
+        return True
+
     def install(self, name: str, body: bytes) -> None:
         """Put `body` in place, on the disk when this returns; what stands there already is left as it is.
 

@@ -119,7 +119,8 @@ class CoverKeeper:
     async def open(self, address: str) -> OpenCover | None:
         """The cover at `address`, whatever text that is; None when there is none to be served (COV-028 to COV-030).
 
-        A row without its file is cleared, so that the next Poll of its Series heals it (COV-011).
+        A row without its file is cleared, so that the next Poll of its Series heals it (COV-011). An empty folder is
+        rather one that was not mounted: nothing is cleared for it.
         """
         content_type = self._hot_type(address) or await self._recorded_type(address)
         if content_type is None:
@@ -127,7 +128,10 @@ class CoverKeeper:
         try:
             return OpenCover(await self.files.run(self.files.open, address), content_type)
         except FileNotFoundError:
-            await self._clear(address)
+            if await self.files.run(self.files.is_empty):
+                _logger.error("the cover folder is empty: is it mounted?")
+            else:
+                await self._clear(address)
         except OSError as error:
             _logger.warning("cover %s can't be read: %s", address, error)
         return None

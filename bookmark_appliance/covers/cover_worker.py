@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
+from urllib.parse import urlsplit
 
 import trio
 
@@ -116,9 +117,10 @@ class CoverWorker:
 
     async def _fetch(self, key: SeriesKey, source: str) -> Image:
         """The image, by the route that the shape of its address names and by no other (COV-010)."""
+        elsewhere = urlsplit(source).hostname != self._sites[key.site].host
 
         async def before_request() -> Callable[[], None]:
-            return await self._slots.take_for_cover(key.site)
+            return await self._slots.take_for_cover(key.site, elsewhere=elsewhere)
 
         if image_needs_browser(self._sites.values(), source):
             if self._browser is None:

@@ -42,11 +42,14 @@ class RequestSlots:
         """
         return HeldSlot(self, site, spacing_ms, await self._claim(self._requests, site, spacing_ms))
 
-    async def take_for_cover(self, site: str) -> Callable[[], None]:
+    async def take_for_cover(self, site: str, *, elsewhere: bool) -> Callable[[], None]:
         """Wait until everything asked of `site` lies a second back and claim the moment; no Lane's gap counts from it.
 
-        To be called and raises as `HeldSlot`.
+        A cover that lies `elsewhere`, on a host that is not the Site's own, keeps its second from such covers alone: a
+        crowded Lane would have none to spare (LANE-053). To be called and raises as `HeldSlot`.
         """
+        if elsewhere:
+            return await (await self.take(f"{site} covers"))()
         await self._claim(self._covers, site, SHORTEST_SPACING_MS)
         return partial(self.leaves, site, cover=True)
 

@@ -55,6 +55,8 @@ class CoverPages:
                 response = await self._answer(small, CONTENT_TYPE, f'"{address}-w{width}"')
             else:
                 response = await self._answer(cover.file, cover.content_type, f'"{address}"')
+                if width:  # in the place of a rendition that may succeed another time
+                    response.headers["Cache-Control"] = "public, max-age=3600"
         response.headers.update(_HEADERS)
         return response
 

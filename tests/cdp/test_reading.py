@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 import trio
 
-from bookmark_appliance.cdp.browser import Browser
+from bookmark_appliance.cdp.browser import TELL_SECONDS, Browser
 from bookmark_appliance.cdp.errors import PageFailed
 from bookmark_appliance.cdp.tab import TabRead
 from bookmark_appliance.lanes.challenge import arrived
@@ -75,6 +75,14 @@ async def test_a_challenge_that_never_clears_is_the_last_answer(
     page = await read(impatient, fetch)
     assert (page.status, page.headers["cf-mitigated"], page.headers["retry-after"]) == (403, "challenge", "7")
     assert "_cf_chl_opt" in page.text
+    assert not arrived(page)
+
+
+async def test_a_hold_ends_before_its_caller_gives_up(browser: Browser, pages: Pages) -> None:
+    """BRO-009, LANE-045: a challenge that was held to a claim's end is an answer, and counts as a refusal."""
+    pages.at[PAGE] = CHALLENGE
+    with trio.fail_after(TELL_SECONDS + 4):
+        page = await read(browser, PAGE)
     assert not arrived(page)
 
 

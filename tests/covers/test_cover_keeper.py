@@ -234,3 +234,14 @@ async def test_install_and_reclaim_of_the_same_bytes_take_turns(shelf: Shelf) ->
         assert shelf.files.exists(address)
         await shelf.keep(picture("c"), OTHER, replaces=True)
         assert shelf.files.exists(str(await shelf.address(KEY)))
+
+
+async def test_nothing_is_cleared_for_a_folder_that_is_empty(shelf: Shelf, caplog: pytest.LogCaptureFixture) -> None:
+    """COV-011, COV-028: a folder that was not mounted holds none of its files, and none of them is lost."""
+    address = await shelf.keep(picture("a"))
+    shelf.folder.rename(shelf.folder.with_name("elsewhere"))
+    for _ in range(2):
+        assert await shelf.keeper.open(address) is None
+        shelf.folder.mkdir(exist_ok=True)
+    assert await shelf.address() == address
+    assert caplog.messages == ["the cover folder is empty: is it mounted?"] * 2

@@ -263,13 +263,13 @@ async def test_covers_keep_the_second_and_leave_the_gap(autojump_clock: MockCloc
     await held()
     await took()
     for _ in range(2):
-        await slots.take_for_cover("asura")
+        await slots.take_for_cover("asura", elsewhere=False)
         await took()
-    await slots.take_for_cover("comix")
+    await slots.take_for_cover("comix", elsewhere=False)
     await took()
     await (await slots.take("asura", 10_000))()
     await took()
-    await slots.take_for_cover("asura")
+    await slots.take_for_cover("asura", elsewhere=False)
     await took()
     await (await slots.take("asura"))()
     await took()
@@ -282,7 +282,25 @@ async def test_of_two_processes_a_cover_keeps_the_second_as_well(
     """LANE-056: decided by the row, whoever asked what."""
     clock = TrioClock()
     began = trio.current_time()
-    await RequestSlots(blocking_database, clock).take_for_cover("asura")
+    await RequestSlots(blocking_database, clock).take_for_cover("asura", elsewhere=False)
     await (await RequestSlots(blocking_database, clock).take("asura"))()
-    await RequestSlots(blocking_database, clock).take_for_cover("asura")
+    await RequestSlots(blocking_database, clock).take_for_cover("asura", elsewhere=False)
     assert round(trio.current_time() - began, 2) == 2.2
+
+
+async def test_covers_elsewhere_are_no_affair_of_the_lane(autojump_clock: MockClock, slots: RequestSlots) -> None:
+    """LANE-053, LANE-056: at a floor of 1.1 s a Lane has no second to spare; these keep theirs among themselves."""
+    began = trio.current_time()
+    covers, polls = [], []
+
+    async def get_covers() -> None:
+        for _ in range(4):
+            await slots.take_for_cover("asura", elsewhere=True)
+            covers.append(round(trio.current_time() - began, 2))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(get_covers)
+        for _ in range(4):
+            await (await slots.take("asura"))()
+            polls.append(round(trio.current_time() - began, 2))
+    assert covers == polls == [0, 1.1, 2.2, 3.3]

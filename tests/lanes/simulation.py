@@ -75,6 +75,11 @@ class SimulatedFetcher:
         return await self.answers(site, address)
 
 
+class _Unwatched(FaultWatch):
+    async def judge(self, site_name: str, now_ms: int) -> None:
+        """Nobody looks."""
+
+
 @dataclass(slots=True)
 class Simulation:
     """A database with Series, and the Lanes of one process after another on it."""
@@ -83,15 +88,20 @@ class Simulation:
     clock: TrioClock
     plain: SimulatedFetcher
     browser: SimulatedFetcher | None = None
+    judged: bool = True
+    """Whether faults are judged after each pass: a third of its queries, and no affair of a Lane's pace."""
 
     def lane(self, site: str) -> Lane:
         """A Lane as a fresh process would make it."""
+        watch = FaultWatch(self.database, SIMULATED, browser_configured=self.browser is not None)
+        if not self.judged:
+            watch = _Unwatched(self.database, {}, browser_configured=False)
         return Lane(
             SIMULATED[site],
             self.database,
             SeriesReader(self.clock, self.plain, self.browser),
             RequestSlots(self.database, self.clock),
-            FaultWatch(self.database, SIMULATED, browser_configured=self.browser is not None),
+            watch,
             self.clock,
         )
 

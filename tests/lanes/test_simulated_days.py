@@ -36,7 +36,7 @@ def simulate(blocking_database: Database, make_reader: MakeReader) -> Simulate:
             await hold_many(blocking_database, reader, site, count)
         clock = TrioClock()
         tab = SimulatedFetcher(clock, seconds=TAB_SECONDS, tab=trio.Semaphore(1)) if browser else None
-        return Simulation(blocking_database, clock, SimulatedFetcher(clock), tab)
+        return Simulation(blocking_database, clock, SimulatedFetcher(clock), tab, judged=False)
 
     return make
 

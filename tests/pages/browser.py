@@ -119,12 +119,9 @@ def assert_accessible(page: Page, state: str) -> None:
 
 
 def in_every_look(page: Page, widths: tuple[int, ...] = WIDTHS) -> Iterator[str]:
-    """Show the page at each width and in each scheme; what to call that. A phone's scrollbars take no room."""
-    devices = page.context.new_cdp_session(page)
+    """Show the page at each width and in each scheme; what to call that."""
     for width in widths:
         page.set_viewport_size({"width": width, "height": 800})
-        metrics = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600}
-        devices.send("Emulation.setDeviceMetricsOverride", metrics)
         for scheme in SCHEMES:
             page.emulate_media(color_scheme=scheme)
             yield f"{width}-{scheme}"

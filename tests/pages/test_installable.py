@@ -3,7 +3,7 @@
 from playwright.sync_api import Page, expect
 
 from tests.pages.appliance import Appliance
-from tests.pages.browser import DESK, PHONE, Browsing
+from tests.pages.browser import PHONE, Browsing
 from tests.pages.test_looks import assert_sound
 from tests.seed_library import Row
 
@@ -39,7 +39,7 @@ def test_manifest_and_icons(appliance: Appliance, browsing: Browsing) -> None:
 def test_without_a_connection(appliance: Appliance, browsing: Browsing) -> None:
     """UI-011, UI-016: a page of its own says so, and nothing of the Library is kept on the device."""
     browsing.expects("ERR_INTERNET_DISCONNECTED")
-    page = browsing.page(appliance, appliance.reader([Row("asura", "one", "Brass Garden", "manga", 1, 1)]), **DESK)
+    page = browsing.page(appliance, appliance.reader([Row("asura", "one", "Brass Garden", "manga", 1, 1)]), **PHONE)
     controlled(page)
     page.reload()
     expect(page.locator("#list .card")).to_have_count(1)

@@ -8,7 +8,6 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.pages.appliance import Appliance, Reader
 from tests.pages.browser import (
-    DESK,
     PHONE,
     Browsing,
     answered,
@@ -103,7 +102,7 @@ def test_every_state(browsing: Browsing, appliance: Appliance, reader: Reader, s
     path, make = STATES[state]
     if state == "refused":
         browsing.expects("400")
-    page = browsing.page(appliance, reader, path, **DESK)
+    page = browsing.page(appliance, reader, path, **PHONE)
     make(page)
     assert_sound(page, state)
     for look in in_every_look(page, (768,)):
@@ -112,21 +111,36 @@ def test_every_state(browsing: Browsing, appliance: Appliance, reader: Reader, s
 
 def test_states_of_little(browsing: Browsing, appliance: Appliance) -> None:
     """UI-008, UI-002: nothing at all offers both scripts at once; an empty tab explains itself."""
-    page = browsing.page(appliance, appliance.reader(), **DESK)
+    page = browsing.page(appliance, appliance.reader(), **PHONE)
     expect(page.locator(".welcome h2")).to_have_text("Your library is empty.")
     for link in ("manga-bookmark.user.js", "novel-bookmark.user.js"):
         expect(page.locator(f'a[href="/install/{link}"]')).to_be_visible()
     expect(page.locator("#search")).to_have_count(0)
     assert_sound(page, "empty")
-    page = browsing.page(appliance, appliance.reader([Row("asura", "one", "Brass Garden", "manga", 1, 1)]), **DESK)
+    page = browsing.page(appliance, appliance.reader([Row("asura", "one", "Brass Garden", "manga", 1, 1)]), **PHONE)
     for tab, words in (("Updated", "All caught up."), ("Favourites", "No favourites"), ("Archived", "Nothing is")):
         _tab(tab)(page)
         expect(page.locator("#list .empty h2")).to_contain_text(words)
         expect(page.locator("#no-match")).to_be_hidden()
     assert_sound(page, "empty-tab")
-    owner = browsing.page(appliance, appliance.owner(), **DESK)
+    owner = browsing.page(appliance, appliance.owner(), **PHONE)
     expect(owner.locator('a[href="/admin"]')).to_be_visible()
     assert_sound(owner, "owner")
+    owner.set_viewport_size({"width": 320, "height": 800})
+    tops = owner.locator(".top > :not(.libraries)").evaluate_all("all => all.map(one => one.offsetTop)")
+    assert len(set(tops)) == 1, "the top bar keeps to its line on the smallest phone"
+
+
+def test_findings_are_told(browsing: Browsing, appliance: Appliance) -> None:
+    """What the states above are held to does find something where there is something."""
+    page = browsing.page(appliance, None, "/login", **PHONE)
+    page.evaluate("document.querySelector('main').append(document.createElement('button'))")
+    page.evaluate("document.querySelector('main button').style.width = '40px'")
+    page.evaluate("document.querySelector('h1').style.width = '400px'")
+    with pytest.raises(AssertionError, match="button-name"):
+        assert_accessible(page, "spoilt")
+    assert page.evaluate(_SIDEWAYS)
+    assert page.evaluate(_TOO_SMALL, SMALLEST_TARGET)
 
 
 def test_hostile_titles(browsing: Browsing, appliance: Appliance) -> None:
@@ -142,7 +156,8 @@ def test_hostile_titles(browsing: Browsing, appliance: Appliance) -> None:
         card.locator(".box").tap()
         expect(card.locator(".panel.open")).to_be_visible()
         page.keyboard.press("Escape")
-    assert_sound(page, "hostile")
+    assert_accessible(page, "hostile")  # once: endless names keep axe busy
+    assert_sound(page, "hostile", with_axe=False)
 
 
 def test_covers_move_nothing(browsing: Browsing, appliance: Appliance, reader: Reader) -> None:
@@ -186,26 +201,28 @@ def test_motion(browsing: Browsing, appliance: Appliance, reader: Reader) -> Non
         .flatMap(one => ['', '::before', '::after'].map(part => getComputedStyle(one, part)))
         .flatMap(style => [...style.transitionDuration.split(','), ...style.animationDuration.split(',')])
         .map(parseFloat))"""
-    assert browsing.page(appliance, reader, **DESK).evaluate(longest) == 0.15
-    assert browsing.page(appliance, reader, reduced_motion="reduce", **DESK).evaluate(longest) == 0
+    assert browsing.page(appliance, reader, **PHONE).evaluate(longest) == 0.15
+    assert browsing.page(appliance, reader, reduced_motion="reduce", **PHONE).evaluate(longest) == 0
 
 
-def assert_sound(page: Page, state: str) -> None:
+def assert_sound(page: Page, state: str, *, with_axe: bool = True) -> None:
     """In every look: accessible, within its width, with targets that a finger meets; a picture is kept."""
     for look in in_every_look(page):
         name = f"{state}-{look}"
-        assert_accessible(page, name)
+        if with_axe:
+            assert_accessible(page, name)
         assert not (wide := page.evaluate(_SIDEWAYS)), f"{name}: {wide}"
         assert not (small := page.evaluate(_TOO_SMALL, SMALLEST_TARGET)), f"{name}: {small}"
         keep_picture(page, name)
 
 
-_SIDEWAYS = """() => document.scrollingElement.scrollWidth > innerWidth
-    && [...document.querySelectorAll('body *')].filter(one => one.getBoundingClientRect().right > innerWidth + 1)
-        .map(one => one.outerHTML.slice(0, 90)).slice(0, 5)"""
+# Not innerWidth: on a phone that grows with what is too wide.
+_SIDEWAYS = """() => { const { scrollWidth, clientWidth } = document.documentElement; return scrollWidth > clientWidth
+    && [...document.querySelectorAll('body *')].filter(one => one.getBoundingClientRect().right > clientWidth + 1)
+        .map(one => one.outerHTML.slice(0, 90)).slice(0, 5) }"""
 
 _TOO_SMALL = """least => [...document.querySelectorAll('a, button, input, summary, [role=button]')]
-    .filter(one => one.checkVisibility() && !one.closest('.error-inline, p'))
+    .filter(one => one.checkVisibility() && !one.closest('.error-inline'))
     .map(one => [one.textContent.trim() || one.id || one.className, one.getBoundingClientRect()])
     .filter(([, box]) => box.width && (Math.round(box.width) < least || Math.round(box.height) < least))
     .map(([name, box]) => `${name} ${box.width}x${box.height}`)"""
