@@ -9,7 +9,7 @@ from tests.panel.stage import count_work, work_ms
 from tests.seed_library import Row
 from tests.simulated_sites.world import Series
 
-LOADS = 9
+LOADS = 7
 MOST_MS = 15
 SHIFTS = """new Promise((done) => {
   let sum = 0;
