@@ -164,10 +164,11 @@ class Stage:
         return found
 
     def touch(self, kind: str, *points: tuple[float, float]) -> None:
-        """`touchStart`, `touchMove` or `touchEnd` with the fingers at these places."""
+        """`touchStart`, `touchMove` or `touchEnd` with the fingers at these places; a frame later it was heard."""
         self.world.cdp.send(
             "Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y} for x, y in points]}
         )
+        self.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 def set_stage(

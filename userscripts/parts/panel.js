@@ -210,7 +210,7 @@ function createPanel({ library, webBase, sites, actions, place }) {
   function pictureOf(source, title) {
     const tile = node("span", { class: "monogram", "aria-hidden": "true" }, panelRules.monogram(title));
     if (!source) return tile;
-    const image = node("img", { width: 48, height: 72, loading: "lazy", decoding: "async" });
+    const image = node("img", { loading: "lazy", decoding: "async" });
     image.alt = "";
     image.addEventListener("error", () => image.replaceWith(tile)); // USR-020
     image.src = source;
@@ -388,7 +388,7 @@ function createPanel({ library, webBase, sites, actions, place }) {
     renderPanel();
     panel.focus({ preventScroll: true });
     clock = setInterval(renderSync, 30_000);
-    perform(() => actions.opened());
+    ask("opened");
   }
 
   function close() {
@@ -418,9 +418,9 @@ function createPanel({ library, webBase, sites, actions, place }) {
   }
 
   // What goes wrong is told through the state.
-  const perform = async (action) => {
+  const ask = async (action, ...given) => {
     try {
-      await action();
+      await actions[action](...given);
     } catch {
       // It is there to be rendered.
     }
@@ -429,8 +429,8 @@ function createPanel({ library, webBase, sites, actions, place }) {
   const does = {
     toggle: () => (isOpen ? close() : open()),
     close,
-    retry: () => perform(() => actions.retry()),
-    bookmark: () => perform(() => actions.bookmark()),
+    retry: () => ask("retry"),
+    bookmark: () => ask("bookmark"),
     enter: () => show(pageView, "chapter"),
     tab(pressed) {
       tab = pressed.dataset.tab;
@@ -441,15 +441,15 @@ function createPanel({ library, webBase, sites, actions, place }) {
     more: (pressed, view) => (drawer.view === view ? show(null, "") : show(view, "")),
     form: (pressed, view) => (view.shown === pressed.dataset.form ? back(view) : show(view, pressed.dataset.form)),
     cancel: (pressed, view) => back(view),
-    favourite: (pressed, { row }) => perform(() => actions.favorite(row.key, !row.favorite)),
-    restore: (pressed, { row }) => perform(() => actions.status(row.key, "reading")),
+    favourite: (pressed, { row }) => ask("favorite", row.key, !row.favorite),
+    restore: (pressed, { row }) => ask("status", row.key, "reading"),
     archive(pressed, view) {
       back(view);
-      perform(() => actions.status(view.row.key, "archived"));
+      ask("status", view.row.key, "archived");
     },
     remove(pressed, view) {
       back(view);
-      perform(() => actions.remove(view.row.key));
+      ask("remove", view.row.key);
     },
     chapter(pressed, view) {
       const input = view.form.querySelector("input");
@@ -460,7 +460,7 @@ function createPanel({ library, webBase, sites, actions, place }) {
         return;
       }
       back(view);
-      perform(() => actions.override(view.row.key, number));
+      ask("override", view.row.key, number);
     },
   };
 
@@ -482,8 +482,8 @@ function createPanel({ library, webBase, sites, actions, place }) {
     } else close();
   });
   // What is done here is none of the page's business: its shortcuts, its taps, its wheels.
-  const ours = "keydown keyup keypress beforeinput input change submit click dblclick auxclick contextmenu mousedown mouseup"
-    + " pointerdown pointerup touchstart touchend touchmove wheel focusin focusout paste copy cut";
+  const ours = "keydown keyup keypress input change submit click contextmenu mousedown mouseup"
+    + " pointerdown pointerup touchstart touchend touchmove wheel focusin focusout";
   for (const type of ours.split(" ")) shadow.addEventListener(type, (event) => event.stopPropagation(), { passive: true });
 
   const nearEnd = new IntersectionObserver(
