@@ -352,6 +352,39 @@ describe("storage (USR-019, USR-014)", () => {
     assert.equal(it.stored().last_chapter_num, 11);
   });
 
+  test("a tab that keeps a list too long for storage hears what another tab has written meanwhile", async () => {
+    const server = new Server();
+    let heard = true;
+    const api = server.api(() => (heard ? null : fails(0)));
+    for (let n = 0; n < 50; n++) server.put(`asura:s${n}`, JSON.stringify({ title: "x".repeat(100), last_chapter_num: 1 }), false);
+    const storage = Object.assign(new Storage(), { limit: 5000 });
+    const [one, other] = [device({ api, storage }), device({ api, storage })];
+    await one.queue.refresh();
+    await other.queue.refresh();
+    heard = false;
+    await readChapter(other, chapter("s1", 12));
+    assert.equal(one.row("asura:s1").last_chapter_num, 12);
+    assert.equal(one.store.rows().size, 50);
+    heard = true;
+    await one.queue.refresh();
+    assert.equal(server.rows.get("asura:s1").last_chapter_num, 12);
+    assert.equal(other.queue.state().state, "saved");
+  });
+
+  test("what waits in one full tab is not undone by what another tab could store", async () => {
+    const server = new Server();
+    const api = server.api(() => fails(0));
+    const storage = Object.assign(new Storage(), { limit: 60 });
+    const [one, other] = [device({ api, storage }), device({ api, storage })];
+    await bookmark(one, chapter("one", 11));
+    storage.limit = Infinity;
+    await bookmark(other, chapter("two", 5));
+    assert.deepEqual([...one.store.queue().keys()].sort(), ["asura:one", "asura:two"]);
+    await readChapter(one, chapter("one", 12));
+    assert.deepEqual([...other.store.queue().keys()].sort(), ["asura:one", "asura:two"]);
+    assert.equal(other.row("asura:one").last_chapter_num, 12);
+  });
+
   test("no storage at all is no failure", async () => {
     const server = new Server();
     const it = device({ api: server.api(), storage: null });
