@@ -115,7 +115,7 @@ describe("the queue (USR-018)", () => {
     await readChapter(it, chapter("one", 15));
     await archive(it, KEY);
     await readChapter(it, chapter("one", 15));
-    assert.deepEqual(it.queue.state(), { state: "waiting", waiting: 1, oldestAt: 1000, unstored: false, notice: "" });
+    assert.deepEqual(it.queue.state(), { state: "waiting", waiting: 1, oldestAt: 1000, unstored: false, givenUp: false, notice: "" });
     it.answers.next = null;
     await it.queue.refresh();
     assert.deepEqual(it.server.puts.map(({ body, advance }) => [body.last_chapter_num, body.status, advance]), [[15, "archived", true]]);
@@ -206,10 +206,11 @@ describe("the queue (USR-018)", () => {
     assert.equal(it.row(KEY).last_chapter_num, 11);
     assert.equal(it.queue.state().waiting, 1);
     assert.match(it.queue.state().notice, /try again/);
+    assert.deepEqual(load(["config", "panel"]).panelRules.notices({ sync: it.queue.state() }, "").map(([, way]) => way), ["retry"]);
     it.answers.next = null;
     await it.queue.retry();
     assert.equal(it.stored().last_chapter_num, 11);
-    assert.deepEqual(it.queue.state(), { state: "saved", waiting: 0, oldestAt: 0, unstored: false, notice: "" });
+    assert.deepEqual(it.queue.state(), { state: "saved", waiting: 0, oldestAt: 0, unstored: false, givenUp: false, notice: "" });
   });
 
   test("one Series that fails does not hold up another; a server that is away does", async () => {
