@@ -366,6 +366,9 @@ describe("storage (USR-019, USR-014)", () => {
     await readChapter(other, chapter("s1", 12));
     assert.equal(one.row("asura:s1").last_chapter_num, 12);
     assert.equal(one.store.rows().size, 50);
+    await other.queue.remove("asura:s2");
+    await readChapter(one, chapter("s2", 3)); // must not undo the removal
+    assert.equal(one.marker("asura:s2").op, "delete");
     heard = true;
     await one.queue.refresh();
     assert.equal(server.rows.get("asura:s1").last_chapter_num, 12);

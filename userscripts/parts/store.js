@@ -46,8 +46,12 @@ function createStore(storage, site) {
 
   return {
     queue,
-    /** key -> row. */
-    rows: () => new Map(read("cache", rowsOf)),
+    /** key -> row. What waits to be removed is none, though this tab's copy may be older than that. */
+    rows() {
+      const rows = new Map(read("cache", rowsOf));
+      for (const [key, { marker }] of queue()) if (marker.op === "delete") rows.delete(key);
+      return rows;
+    },
     write(rows, waiting) {
       const list = inListOrder(rows.values());
       const known = [...read("cache", rowsOf).values()];
