@@ -45,7 +45,7 @@ _COMMENT: Final = re.compile(r"^[ ]*(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/)\n", re.MU
 
 _END_COMMENT: Final = re.compile(r"(?<=[;{,()}]) // .*$", re.MULTILINE)
 
-_SPACE: Final = re.compile(r" (=>|[!=]==|&&|\|\||\?\?) |(?<=\)) (?={)")
+_SPACE: Final = re.compile(r" (=>|[!=]==|[-+<>]?=|&&|\|\||\?\?) |(?<=\)) (?={)")
 
 _CSS_COMMENT: Final = re.compile(r"/\*(?:[^*]|\*(?!/))*\*/")
 

@@ -60,6 +60,18 @@ def test_a_script_loads_and_is_small(script: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
+def test_what_is_taken_out_is_no_part_of_a_text(script: str) -> None:
+    """What a Reader reads, and what is looked for in a page, is in the script as it stands in its part."""
+    texts = re.compile(r'"(?:[^"\\\n]|\\.)*"|(?<=[(,=] )/[^/\n]+/|(?<=\()/[^/\n]+/')
+    comments = re.compile(r"^\s*(?://|/\*\*| \*).*$| // .*$", re.MULTILINE)
+    joined = assemble(script)
+    for part in script_parts(SCRIPTS[script]):
+        if part.name.endswith(".js"):
+            found = texts.findall(comments.sub("", part.text))
+            assert [text for text in found if text not in joined] == [], part.name
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
 def test_every_constant_is_declared(script: str) -> None:
     """USR-021."""
     text = code(script)

@@ -84,7 +84,7 @@ def many_rows(number: int) -> list[Row]:
 
 def state(rows: Sequence[Row] = (), page: Any = None, online: bool = True, **sync: Any) -> State:
     """What the logic hands over; `sync` is what differs from all being well."""
-    well = {"state": "saved", "waiting": 0, "oldestAt": 0, "unstored": False, "notice": ""}
+    well = {"state": "saved", "waiting": 0, "oldestAt": 0, "unstored": False, "givenUp": False, "notice": ""}
     return {"page": page, "rows": list(rows), "sync": {**well, **sync}, "online": online}
 
 

@@ -237,6 +237,10 @@ def test_the_state_of_sync(stage: Setting) -> None:
     shown.button("Retry").click()
     assert shown.pressed() == [["retry"]]
     assert shown.find("#fab.troubled").count() == 1
+    shown.render(state(state="waiting", waiting=1, givenUp=True, notice="Not taken"))
+    assert shown.find("#fab.troubled").count() == 1
+    shown.button("Retry").click()
+    assert shown.pressed() == [["retry"]]
 
 
 def test_by_keyboard(stage: Setting) -> None:

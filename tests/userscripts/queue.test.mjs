@@ -115,7 +115,7 @@ describe("the queue (USR-018)", () => {
     await readChapter(it, chapter("one", 15));
     await archive(it, KEY);
     await readChapter(it, chapter("one", 15));
-    assert.deepEqual(it.queue.state(), { state: "waiting", waiting: 1, oldestAt: 1000, unstored: false, notice: "" });
+    assert.deepEqual(it.queue.state(), { state: "waiting", waiting: 1, oldestAt: 1000, unstored: false, givenUp: false, notice: "" });
     it.answers.next = null;
     await it.queue.refresh();
     assert.deepEqual(it.server.puts.map(({ body, advance }) => [body.last_chapter_num, body.status, advance]), [[15, "archived", true]]);
@@ -206,10 +206,11 @@ describe("the queue (USR-018)", () => {
     assert.equal(it.row(KEY).last_chapter_num, 11);
     assert.equal(it.queue.state().waiting, 1);
     assert.match(it.queue.state().notice, /try again/);
+    assert.deepEqual(load(["config", "panel"]).panelRules.notices({ sync: it.queue.state() }, "").map(([, way]) => way), ["retry"]);
     it.answers.next = null;
     await it.queue.retry();
     assert.equal(it.stored().last_chapter_num, 11);
-    assert.deepEqual(it.queue.state(), { state: "saved", waiting: 0, oldestAt: 0, unstored: false, notice: "" });
+    assert.deepEqual(it.queue.state(), { state: "saved", waiting: 0, oldestAt: 0, unstored: false, givenUp: false, notice: "" });
   });
 
   test("one Series that fails does not hold up another; a server that is away does", async () => {
@@ -350,6 +351,42 @@ describe("storage (USR-019, USR-014)", () => {
     const later = device({ api: it.server.api(), storage: it.storage });
     await later.queue.refresh();
     assert.equal(it.stored().last_chapter_num, 11);
+  });
+
+  test("a tab that keeps a list too long for storage hears what another tab has written meanwhile", async () => {
+    const server = new Server();
+    let heard = true;
+    const api = server.api(() => (heard ? null : fails(0)));
+    for (let n = 0; n < 50; n++) server.put(`asura:s${n}`, JSON.stringify({ title: "x".repeat(100), last_chapter_num: 1 }), false);
+    const storage = Object.assign(new Storage(), { limit: 5000 });
+    const [one, other] = [device({ api, storage }), device({ api, storage })];
+    await one.queue.refresh();
+    await other.queue.refresh();
+    heard = false;
+    await readChapter(other, chapter("s1", 12));
+    assert.equal(one.row("asura:s1").last_chapter_num, 12);
+    assert.equal(one.store.rows().size, 50);
+    await other.queue.remove("asura:s2");
+    await readChapter(one, chapter("s2", 3)); // must not undo the removal
+    assert.equal(one.marker("asura:s2").op, "delete");
+    heard = true;
+    await one.queue.refresh();
+    assert.equal(server.rows.get("asura:s1").last_chapter_num, 12);
+    assert.equal(other.queue.state().state, "saved");
+  });
+
+  test("what waits in one full tab is not undone by what another tab could store", async () => {
+    const server = new Server();
+    const api = server.api(() => fails(0));
+    const storage = Object.assign(new Storage(), { limit: 60 });
+    const [one, other] = [device({ api, storage }), device({ api, storage })];
+    await bookmark(one, chapter("one", 11));
+    storage.limit = Infinity;
+    await bookmark(other, chapter("two", 5));
+    assert.deepEqual([...one.store.queue().keys()].sort(), ["asura:one", "asura:two"]);
+    await readChapter(one, chapter("one", 12));
+    assert.deepEqual([...other.store.queue().keys()].sort(), ["asura:one", "asura:two"]);
+    assert.equal(other.row("asura:one").last_chapter_num, 12);
   });
 
   test("no storage at all is no failure", async () => {

@@ -201,6 +201,33 @@ describe("offline and back", () => {
     assert.equal(browser.state.sync.state, "saved");
   });
 
+  test("a server that does not answer at all costs no chapter: it waits in storage before the page is left", async () => {
+    const { storage, server } = await at(series("a"), content("A"), { server: holding("a") });
+    const browser = new Browser({ address: `${HOST}${series("a")}/chapter/5`, content: content("A", 5), server, storage });
+    browser.fetch = () => new Promise(() => {});
+    await browser.start();
+    await browser.pass(8000);
+    assert.equal(JSON.parse(storage.getItem("bmgr:manga:queue"))[0]?.[1].key, "asura:a");
+    const later = await at("/", {}, { server, storage });
+    assert.deepEqual(saved(later), [["asura:a", 5, true]]);
+  });
+
+  test("a Series that another device has let go is not made anew by reading it with an old list", async () => {
+    const { storage, server } = await at(series("a"), content("A"), { server: holding("a") });
+    server.remove("asura:a");
+    const browser = new Browser({ address: `${HOST}${series("a")}/chapter/5`, content: content("A", 5), server, storage });
+    let answer;
+    const late = new Promise((resolve) => (answer = resolve));
+    browser.fetch = async (...request) => (await late, Browser.prototype.fetch.call(browser, ...request));
+    await browser.start();
+    browser.happen("wheel");
+    browser.happen("scroll");
+    await browser.pass(1000);
+    answer();
+    await browser.pass(9000);
+    assert.deepEqual(saved(browser), []);
+  });
+
   test("the next page of a device starts from its cache", async () => {
     const first = await at(series("a"), content("A"), { server: holding("a") });
     const second = new Browser({ address: HOST + series("a"), content: content("A"), storage: first.storage });

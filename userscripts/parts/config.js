@@ -10,6 +10,8 @@ const MAX_ATTEMPTS = 10; // answers that were no success, until a person asks fo
 
 const READ_MS = 5000; // visible for so long, or scrolled: else it was a mis-tap
 
+const LIST_MS = 2000; // that a chapter waits, once read, for the list to say that its Series is still held
+
 const CHECK_REST_MS = 4 * 3600 * 1000; // between two checks of one Series on one device
 
 const CHECKS_AT_A_TIME = 1; // Series on one navigation

@@ -81,7 +81,8 @@ function start(env) {
       reading.isWatched = false; // its title may still come
       return;
     }
-    await reading.listed; // on a Site's first page nothing else tells a Bookmark
+    // On a Site's first page nothing else tells a Bookmark; of one that is known, a silent server may cost no chapter.
+    await Promise.race([reading.listed, store.rows().has(page.key) ? new Promise((done) => setTimeout(done, LIST_MS)) : reading.listed]);
     const row = store.rows().get(page.key);
     if (!row) return;
     if (page.chapterNum < row.last_chapter_num) await queue.offer(row, page);

@@ -75,7 +75,7 @@ const panelRules = {
     if (sync.unstored) {
       notices.push(["This browser has no room to keep what could not be sent. Leave this page open.", "retry"]);
     }
-    if (sync.notice) notices.push([sync.notice, ""]);
+    if (sync.notice) notices.push([sync.notice, sync.givenUp ? "retry" : ""]);
     return notices;
   },
 
@@ -274,9 +274,9 @@ function createPanel({ library, webBase, sites, actions, place }) {
   function render(next) {
     state = next;
     if (!host.isConnected) document.documentElement.append(host);
-    const { sync: { state: kept, unstored }, page: here } = state;
+    const { sync: { state: kept, unstored, givenUp }, page: here } = state;
     const fresh = panelRules.shelf(state.rows, "all").filter(panelRules.hasNew).length;
-    const troubled = kept === "signed-out" || unstored;
+    const troubled = kept === "signed-out" || unstored || givenUp;
     fab.classList.toggle("new", fresh > 0);
     fab.classList.toggle("troubled", troubled);
     const news = troubled ? ", needs a look" : fresh ? `, ${fresh} with a new chapter` : "";

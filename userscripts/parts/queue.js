@@ -156,6 +156,7 @@ function createQueue({ store, api, alone, now, changed }) {
       waiting: waiting.length,
       oldestAt: waiting.length ? Math.min(...waiting.map(({ at }) => at)) : 0,
       unstored: busy === 0 && store.unstored(),
+      givenUp,
       notice: notice || (givenUp ? "The server did not take a change. It is kept: try again." : ""),
     };
   }

@@ -4,14 +4,20 @@
 /** `site` is the one whose page this is. What waits for another Site's Series is in this tab's memory alone: storage is no
  *  witness that a Reader wanted it. */
 function createStore(storage, site) {
-  const kept = new Map(); // name -> text that storage did not take
+  const kept = new Map(); // name -> {text, left}: what storage did not take, and what stands there for it
   const lost = new Set(); // names of which not even the needful could be stored
   const parsed = new Map(); // name -> [text, value]: a long list is read once, not at every look
   let elsewhere = new Map();
 
   function read(name, shape) {
-    const text = kept.get(name) ?? attempt(() => storage.getItem(PREFIX + name));
-    if (!parsed.has(name) || parsed.get(name)[0] !== text) parsed.set(name, [text, shape(parseJson(text ?? ""))]);
+    const stored = attempt(() => storage.getItem(PREFIX + name));
+    const ours = kept.get(name);
+    const text = ours?.left === stored ? ours.text : stored;
+    if (!parsed.has(name) || parsed.get(name)[0] !== text) {
+      const value = shape(parseJson(text ?? ""));
+      // Another tab has written since: its word, and of ours what it does not know.
+      parsed.set(name, [text, ours ? new Map([...shape(parseJson(ours.text)), ...value]) : value]);
+    }
     return parsed.get(name)[1];
   }
 
@@ -22,9 +28,10 @@ function createStore(storage, site) {
     lost.delete(name);
     parsed.set(name, [text, value]);
     if (put(name, text)) return;
-    kept.set(name, text);
     attempt(() => storage.removeItem(PREFIX + name)); // an older state must not be sent for a newer one
     if (!put(name, needful)) lost.add(name);
+    const left = attempt(() => storage.getItem(PREFIX + name));
+    if (left !== text) kept.set(name, { text, left });
   }
 
   function put(name, text) {
@@ -39,8 +46,12 @@ function createStore(storage, site) {
 
   return {
     queue,
-    /** key -> row. */
-    rows: () => new Map(read("cache", rowsOf)),
+    /** key -> row. What waits to be removed is none, though this tab's copy may be older than that. */
+    rows() {
+      const rows = new Map(read("cache", rowsOf));
+      for (const [key, { marker }] of queue()) if (marker.op === "delete") rows.delete(key);
+      return rows;
+    },
     write(rows, waiting) {
       const list = inListOrder(rows.values());
       const known = [...read("cache", rowsOf).values()];
