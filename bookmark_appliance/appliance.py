@@ -12,7 +12,7 @@ from bookmark_appliance.config import Settings
 from bookmark_appliance.covers.cover_files import CoverFiles
 from bookmark_appliance.covers.cover_keeper import CoverKeeper
 from bookmark_appliance.covers.cover_worker import CoverWorker
-from bookmark_appliance.database import DatabaseUnavailable
+from bookmark_appliance.database import DATABASE_ERRORS, DatabaseUnavailable
 from bookmark_appliance.discord import discord_settings
 from bookmark_appliance.fetchers import browser_fetcher, cover_fetcher, plain_fetcher
 from bookmark_appliance.lanes.acquisition import Acquirer
@@ -122,8 +122,12 @@ async def _listen(settings: Settings) -> list[trio.SocketListener]:
 
 async def _show_sign_in_link(storage: Storage, settings: Settings) -> None:
     """The way in without Discord (SES-027), for whoever looks at the console; the log has no part in it."""
-    async with storage.database.transaction() as connection:
-        link = await sign_in_link(connection, settings)
+    try:
+        async with storage.database.transaction() as connection:
+            link = await sign_in_link(connection, settings)
+    except DATABASE_ERRORS as error:
+        log.warning("no sign-in link could be made: %s", error)
+        return
     with suppress(OSError):  # nobody reads it
         click.echo(f"Sign in, once and within ten minutes: {link.reveal()}")
 

@@ -273,8 +273,8 @@ async def test_a_page_that_is_lost_fails_its_command_at_once(fake: FakeBrowser, 
         await channel.say({"method": event, "params": {}, "sessionId": "S1"})
 
     fake.at["Runtime.callFunctionOn"] = lost
-    with pytest.raises(PageFailed, match=r"crashed|closed"), trio.fail_after(0.9):
-        await read(fake)
+    with pytest.raises(PageFailed, match=r"crashed|closed"), trio.fail_after(10):
+        await read(fake, Browser(fake.endpoint))
 
 
 @pytest.mark.parametrize(("stopped", "reason"), [("T1", "broke off"), ("another frame", "still loading")])

@@ -118,6 +118,7 @@ async def test_a_chrome_that_was_killed_ends_its_connections_and_the_next_one_st
             os.kill(group, signal.SIGKILL)
             with trio.fail_after(10), pytest.raises(ConnectionClosed):
                 await client.socket.get_message()
+        await eventually(lambda: bool(caplog.records))
         after = await host.discovery()
         assert after["webSocketDebuggerUrl"] != before["webSocketDebuggerUrl"]
         assert len(chromes_on(profile)) == 1
