@@ -115,6 +115,10 @@ def test(pytest_arguments: list[str]) -> None:
         "pytest": [python, "-m", "pytest", "-n", workers, "--dist", "worksteal", *pytest_arguments],
     }
     failed = [name for name, command in checks.items() if not passes(name, command)]
+    # Real time and real browsers starve each other now and then: what failed is shown above, and asked once more.
+    alone = [python, "-m", "pytest", "--verbose", "--last-failed", "--last-failed-no-failures=none"]
+    if "pytest" in failed and passes("what failed beside others, alone", alone):
+        failed.remove("pytest")
     if missing:
         failed.append(missing)
     if failed:
