@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bookmark_appliance.config import kept_token_key
+from bookmark_appliance.durable import sync_folder
 from bookmark_appliance.postgres.file_lock import FileLock
 from bookmark_appliance.secret import Secret
 from bookmark_appliance.setting_values import reason
@@ -105,9 +106,5 @@ def _keep(key: Secret, path: Path) -> Secret:
         return kept_token_key(path) or key
     finally:
         os.unlink(name)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync_folder(path.parent)
     return key

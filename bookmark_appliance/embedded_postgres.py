@@ -24,6 +24,7 @@ from typing import Final
 import trio
 from psycopg.conninfo import make_conninfo
 
+from bookmark_appliance.durable import sync_folder
 from bookmark_appliance.postgres.connecting import DatabaseError
 from bookmark_appliance.postgres.file_lock import FileLock
 from bookmark_appliance.postgres.files import MAJOR, PostgresFiles, prepare_files, prune_programs
@@ -220,16 +221,7 @@ async def _init_if_new(files: PostgresFiles) -> None:
     if child.returncode != 0:
         raise EmbeddedFailed(f"the database could not be made; see {files.log}")
     unfinished.rename(files.cluster)
-    _sync_folder(files.cluster.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Put a rename on the disk: initdb synced the files, not the name that they now lie under."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_folder(files.cluster.parent)  # initdb synced the files, not the name that they now lie under
 
 
 def _write_access_rules(files: PostgresFiles) -> None:

@@ -18,6 +18,7 @@ from typing import Final, TypeVar
 import trio
 
 from bookmark_appliance.clock import HOUR_MS
+from bookmark_appliance.durable import sync_folder
 
 T = TypeVar("T")
 
@@ -129,7 +130,7 @@ class CoverFiles:
                 temporary.unlink(missing_ok=True)
         # Also when it was there: another process may have been cut off before it came to this.
         for folder in (path.parent, path.parent.parent, self.folder):
-            _flush(folder)
+            sync_folder(folder)
 
     def remove(self, address: str) -> None:
         """Take away the file of `address` and all that was made of it; none there is no error."""
@@ -138,7 +139,7 @@ class CoverFiles:
             for name in sorted(os.listdir(folder), reverse=True):  # the cover itself last
                 if name.startswith(address):
                     (folder / name).unlink(missing_ok=True)
-            _flush(folder)
+            sync_folder(folder)
 
     def names_under(self, prefix: str) -> set[str]:
         """Of every file in this one of PREFIXES the path relative to the cover folder, temporary ones aside."""
@@ -163,14 +164,6 @@ def _write(path: Path, body: bytes) -> None:
         file.write(body)
         file.flush()
         os.fsync(file.fileno())
-
-
-def _flush(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _remove_old(path: Path, before_ms: int) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from bookmark_appliance import durable
 from bookmark_appliance.clock import HOUR_MS
 from bookmark_appliance.covers import cover_files
 from bookmark_appliance.covers.cover_files import CoverFiles, relative_path
@@ -23,14 +24,14 @@ BODY = bytes(range(256)) * 1_000
 
 
 def killed_at(line: int, work: Callable[[], None]) -> bool:
-    """Run `work` in a process that is killed before its line number `line` in cover_files.py; whether it came to it."""
+    """Run `work` in a process that is killed before its line number `line` of ours; whether it came to it."""
     child = os.fork()
     if child == 0:
         left = line
 
         def trace(frame: FrameType, event: str, _: Any) -> Any:
             nonlocal left
-            if frame.f_code.co_filename != cover_files.__file__:
+            if frame.f_code.co_filename not in (cover_files.__file__, durable.__file__):
                 return None
             if event == "line":
                 left -= 1
