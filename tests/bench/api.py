@@ -4,10 +4,8 @@ The cases take turns with the bare route, several rounds, so that what else the 
 what is printed is the median of the ratios.
 """
 
-import shutil
 import statistics
 import sys
-import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -30,6 +28,7 @@ from bookmark_appliance.store.readers import Reader, add_reader, seed_owner
 from bookmark_appliance.web.app import create_app
 from bookmark_appliance.web.context import WebContext
 from bookmark_appliance.web.server import serve_web
+from tests.bench.disk_folder import disk_folder
 from tests.bench.figures import Figure
 from tests.bench.load import Load, Tally
 
@@ -54,12 +53,8 @@ class Case:
 
 def run() -> list[Figure]:
     """Start a server and a database of their own, measure, and stop them: about a minute."""
-    folder = Path(tempfile.mkdtemp(prefix="bookmark-bench-"))
-    folder.chmod(0o711)  # the embedded server may run as another user
-    try:
+    with disk_folder() as folder:
         return trio.run(_measure, folder)
-    finally:
-        shutil.rmtree(folder)
 
 
 async def _measure(folder: Path) -> list[Figure]:

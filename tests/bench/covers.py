@@ -2,9 +2,7 @@
 
 import os
 import resource
-import shutil
 import statistics
-import tempfile
 from hashlib import sha256
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from bookmark_appliance.covers.cover_files import CoverFiles, relative_path
 from bookmark_appliance.covers.rendition import Renditions
 from bookmark_appliance.web.app import create_app
 from tests.bench.api import bench_context, bench_database, case, request, serving, to_bare_route
+from tests.bench.disk_folder import disk_folder
 from tests.bench.figures import Figure
 from tests.covers.pictures import noisy_photo
 from tests.serving_process import Place, Serve
@@ -28,12 +27,8 @@ _RECORD = "INSERT INTO covers (address, path, content_type) VALUES (%s, %s, 'ima
 
 def run() -> list[Figure]:
     """On databases and folders of its own: about half a minute."""
-    folder = Path(tempfile.mkdtemp(prefix="bookmark-bench-"))
-    folder.chmod(0o711)  # the embedded server may run as another user
-    try:
+    with disk_folder() as folder:
         return [*trio.run(_speed, folder), *trio.run(_memory, folder), *trio.run(_rendition, folder)]
-    finally:
-        shutil.rmtree(folder)
 
 
 async def _speed(folder: Path) -> list[Figure]:

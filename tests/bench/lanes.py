@@ -4,12 +4,9 @@ The queries run over 20,000 Series of one Site with 100,000 Bookmarks, and the f
 passes; the passes run in simulated time.
 """
 
-import shutil
 import statistics
-import tempfile
 import time
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 
 import trio
 from trio.testing import MockClock
@@ -24,6 +21,7 @@ from bookmark_appliance.secret import Secret
 from bookmark_appliance.series_key import SeriesKey
 from bookmark_appliance.store import due
 from bookmark_appliance.store.readers import add_reader, seed_owner
+from tests.bench.disk_folder import disk_folder
 from tests.bench.figures import Figure
 from tests.blocking_connection import BlockingConnection
 from tests.lanes.fakes import TrioClock
@@ -39,17 +37,15 @@ _KEY = Secret("a token key for the bench, 32 characters or more")
 
 def run() -> list[Figure]:
     """Start a database of its own, measure, and stop it: about two minutes."""
-    folder = Path(tempfile.mkdtemp(prefix="bookmark-bench-"))
-    folder.chmod(0o711)  # the embedded server may run as another user
-    server = EmbeddedPostgres(folder, serve=True, settings={})
-    try:
-        trio.run(server.start)
-        trio.run(_migrate, server.conninfo)
-        figures = trio.run(_measure_queries, server.conninfo)
-        return figures + trio.run(_measure_passes, server.conninfo, clock=MockClock(autojump_threshold=0))
-    finally:
-        trio.run(server.stop)
-        shutil.rmtree(folder)
+    with disk_folder() as folder:
+        server = EmbeddedPostgres(folder, serve=True, settings={})
+        try:
+            trio.run(server.start)
+            trio.run(_migrate, server.conninfo)
+            figures = trio.run(_measure_queries, server.conninfo)
+            return figures + trio.run(_measure_passes, server.conninfo, clock=MockClock(autojump_threshold=0))
+        finally:
+            trio.run(server.stop)
 
 
 async def _migrate(conninfo: str) -> None:

@@ -7,9 +7,7 @@ gzip, one at a time.
 import gzip
 import re
 import secrets
-import shutil
 import statistics
-import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,6 +23,7 @@ from bookmark_appliance.store.sessions import create_session
 from bookmark_appliance.web.app import create_app
 from bookmark_appliance.web.sessions import COOKIE
 from tests.bench.api import add_reader_with_rows, bench_context, bench_database
+from tests.bench.disk_folder import disk_folder
 from tests.bench.figures import Figure
 
 ROUNDS = 40
@@ -66,12 +65,8 @@ class _Visitor:
 
 def run() -> list[Figure]:
     """Measure over a database of its own: a few seconds."""
-    folder = Path(tempfile.mkdtemp(prefix="bookmark-bench-"))
-    folder.chmod(0o711)  # the embedded server may run as another user
-    try:
+    with disk_folder() as folder:
         return trio.run(_measure, folder)
-    finally:
-        shutil.rmtree(folder)
 
 
 async def _measure(folder: Path) -> list[Figure]:

@@ -4,10 +4,8 @@ Each in a process of its own, as an operator starts it, with six Lanes at rest a
 """
 
 import os
-import shutil
 import signal
 import statistics
-import tempfile
 from pathlib import Path
 from urllib.parse import quote
 
@@ -17,6 +15,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from bookmark_appliance.clock import SystemClock
 from bookmark_appliance.embedded_postgres import EmbeddedPostgres
+from tests.bench.disk_folder import disk_folder
 from tests.bench.figures import Figure
 from tests.serving_process import OWNER, Place, Serve
 
@@ -41,12 +40,8 @@ _MANY_SERIES = """
 
 def run() -> list[Figure]:
     """Start, measure and stop it, on databases of its own: about a minute."""
-    folder = Path(tempfile.mkdtemp(prefix="bookmark-bench-"))
-    folder.chmod(0o711)  # the embedded server may run as another user
-    try:
+    with disk_folder() as folder:
         return trio.run(_measure, folder)
-    finally:
-        shutil.rmtree(folder)
 
 
 async def _measure(folder: Path) -> list[Figure]:
