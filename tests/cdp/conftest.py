@@ -32,22 +32,17 @@ async def pages(pages_socket: socket.socket, certificate: ssl.SSLContext) -> Asy
         yield served
 
 
-@pytest.fixture(scope="session")
-def shared_chromium(pages_socket: socket.socket) -> Iterator[Chromium]:
-    """One for the tests that leave it alive."""
+def running_chromium(pages_socket: socket.socket) -> Iterator[Chromium]:
+    """A Chromium whose hosts are all at that socket; ended with the fixture that gives it."""
     if CHROMIUM is None:
         pytest.skip("no Chromium on this machine")
     with Chromium(pages_socket.getsockname()[1]) as chromium:
         yield chromium
 
 
-@pytest.fixture
-def own_chromium(pages_socket: socket.socket) -> Iterator[Chromium]:
-    """One to be killed."""
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on this machine")
-    with Chromium(pages_socket.getsockname()[1]) as chromium:
-        yield chromium
+# One for the tests that leave it alive, and one for each that kills it.
+shared_chromium = pytest.fixture(scope="session", name="shared_chromium")(running_chromium)
+own_chromium = pytest.fixture(name="own_chromium")(running_chromium)
 
 
 @pytest.fixture

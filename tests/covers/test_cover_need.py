@@ -8,24 +8,12 @@ from bookmark_appliance.chapter import Chapter
 from bookmark_appliance.covers.cover_need import CoverNeed, cover_need
 from bookmark_appliance.lanes.outcome import Judgement, Outcome
 from bookmark_appliance.lanes.site import Reading
-from bookmark_appliance.store.series import StoredSeries
+from tests.lanes.test_reading_decision import STORED
 
 ADDRESS = "ab" * 32
 SOURCE = "https://cdn.asurascans.com/asura-images/covers/iron-orchard.webp"
 NEW_SOURCE = "https://cdn.asurascans.com/asura-images/covers/iron-orchard-2.webp"
-BLANK = StoredSeries(
-    series_url="https://asurascans.com/comics/iron-orchard-4be1c07a",
-    latest_chapter="Chapter 181",
-    latest_chapter_num=181,
-    checked_at=0,
-    site_completed_at=0,
-    corrected_at=0,
-    raised_by=None,
-    by_person=False,
-    cover="",
-    cover_address="",
-    doubtful=None,
-)
+BLANK = STORED
 WITH_SOURCE = replace(BLANK, cover=SOURCE)
 WITH_COVER = replace(BLANK, cover=SOURCE, cover_address=ADDRESS)
 FAILED = [outcome for outcome in Outcome if outcome not in (Outcome.SUCCESS, Outcome.NO_CHAPTER, Outcome.UNFETCHABLE)]
